@@ -1,0 +1,178 @@
+"""Local hypervolume improvement: which configuration to evaluate next, from validation alone.
+
+Objectives are columns: the c risks in the problem's order, then the free objective.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from riskpilot import surrogate
+from riskpilot.pareto import hypervolume_improvement
+from riskpilot.region import Interval
+from riskpilot.surrogate import Surrogate
+
+FloatArray = npt.NDArray[np.float64]
+Reference = Callable[[Sequence[Interval], FloatArray, FloatArray], FloatArray]
+Front = Callable[["Model"], FloatArray]
+
+# How far below its posterior mean an objective is taken to be when the means promise nothing.
+_OPTIMISM = 1.0
+
+
+@dataclass(frozen=True)
+class Observations:
+    """What the finished evaluations showed on validation data, and where others still run.
+
+    ``x``: (n, d) in the unit cube; ``values``: (n, c + 1); ``variances``: (n, c + 1), NaN columns
+    where the noise is not known; ``pending``: (p, d).
+    """
+
+    x: FloatArray
+    values: FloatArray
+    variances: FloatArray
+    pending: FloatArray
+
+
+@dataclass(frozen=True)
+class Model:
+    """One surrogate per objective, fitted to the observations."""
+
+    observations: Observations
+    surrogates: tuple[Surrogate, ...]
+
+    def means(self, x: FloatArray) -> FloatArray:
+        """Posterior means at ``x``, shape (n, d). Returns shape (n, c + 1)."""
+        return np.column_stack([s.mean(x) for s in self.surrogates])
+
+    def means_and_stds(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        pairs = [s.mean_and_std(x) for s in self.surrogates]
+        return np.column_stack([m for m, _ in pairs]), np.column_stack([s for _, s in pairs])
+
+
+def fit(observations: Observations) -> Model:
+    surrogates = []
+    for values, variances in zip(observations.values.T, observations.variances.T, strict=True):
+        known = None if np.isnan(variances).any() else variances
+        surrogates.append(surrogate.fit(observations.x, values, known))
+    return Model(observations, tuple(surrogates))
+
+
+def guided_reference(
+    region: Sequence[Interval], means: FloatArray, observed: FloatArray
+) -> FloatArray:
+    """eq:ref_point. ``means``: posterior means over the space, (n, c + 1); ``observed``: (n, c + 1).
+
+    R_low can be empty: no configuration is so safe that it wastes the free objective. Then nothing
+    has to be cut away, and the worst free value below the region's upper edges bounds the region.
+    """
+    high = np.array([part.high for part in region])
+    low = np.array([part.low for part in region])
+    risks, free = means[:, :-1], means[:, -1]
+    overly_safe = (risks < low).all(axis=1)  # R_low
+    if overly_safe.any():
+        return np.append(high, free[overly_safe].min())
+    return one_sided_reference(region, means, observed)
+
+
+def one_sided_reference(
+    region: Sequence[Interval], means: FloatArray, observed: FloatArray
+) -> FloatArray:
+    """The paper's ablation: the region's upper edges, and the worst free value inside them."""
+    high = np.array([part.high for part in region])
+    inside = (means[:, :-1] <= high).all(axis=1)
+    free = means[inside, -1] if inside.any() else observed[:, -1]
+    return np.append(high, max(float(free.max()), float(observed[:, -1].max())))
+
+
+def fixed_reference(
+    region: Sequence[Interval], means: FloatArray, observed: FloatArray
+) -> FloatArray:
+    """Plain HVI: the worst value seen of every objective, and no region at all."""
+    worst: FloatArray = observed.max(axis=0)
+    return worst
+
+
+def posterior_front(model: Model) -> FloatArray:
+    """Posterior means where evaluations are, or are under way (each believed to meet its mean)."""
+    observations = model.observations
+    return model.means(np.vstack([observations.x, observations.pending]))
+
+
+def observed_front(model: Model) -> FloatArray:
+    """The observations themselves, as the paper has it; pending ones are believed as above."""
+    observations = model.observations
+    if not len(observations.pending):
+        return observations.values
+    return np.vstack([observations.values, model.means(observations.pending)])
+
+
+def improvement(
+    model: Model, x: FloatArray, front: FloatArray, reference: FloatArray, optimism: float = 0.0
+) -> FloatArray:
+    """HVI of the posterior means at ``x``, each lowered by ``optimism`` standard deviations."""
+    if optimism == 0.0:
+        points = model.means(x)
+    else:
+        means, stds = model.means_and_stds(x)
+        points = means - optimism * stds
+    return hypervolume_improvement(points, front, reference)
+
+
+def risk_excess(model: Model, x: FloatArray, region: Sequence[Interval]) -> FloatArray:
+    """How far the worst risk may lie above what passes, optimistically; small is safe. Shape (n,).
+
+    Risks are compared in units of the spread that their observations show.
+    """
+    means, stds = model.means_and_stds(x)
+    alpha_max = np.array([part.alpha_max for part in region])
+    spread = np.maximum(np.ptp(model.observations.values[:, :-1], axis=0), 1e-12)
+    excess = (means[:, :-1] - _OPTIMISM * stds[:, :-1] - alpha_max) / spread
+    worst: FloatArray = excess.max(axis=1)
+    return worst
+
+
+def has_safe(model: Model, region: Sequence[Interval]) -> bool:
+    """Whether some evaluation under way or done is expected to pass the test."""
+    alpha_max = np.array([part.alpha_max for part in region])
+    risks = posterior_front(model)[:, :-1]
+    return bool((risks <= alpha_max).all(axis=1).any())
+
+
+def score(
+    model: Model,
+    region: Sequence[Interval],
+    x: FloatArray,
+    *,
+    reference: Reference,
+    front: Front,
+    safe_first: bool,
+) -> Callable[[FloatArray], FloatArray]:
+    """The function whose maximum over the space is the next evaluation (Algorithm alg:bo, line 8).
+
+    ``x``: points that cover the space, (n, d); they fix the reference point and tell whether the
+    improvement is flat. Where the means promise no improvement anywhere, optimistic values are
+    tried, and at last the least certain place that may still be safe.
+    """
+    if safe_first and not has_safe(model, region):
+        return lambda points: -risk_excess(model, points, region)
+    points = front(model)
+    r = reference(region, model.means(x), model.observations.values)
+    box = float(np.prod(np.maximum(r - points.min(axis=0), 0.0)))
+    for optimism in (0.0, _OPTIMISM):
+        values = improvement(model, x, points, r, optimism)
+        if values.max() > 1e-9 * box:  # above the rounding error of the volumes
+            return lambda at, optimism=optimism: improvement(model, at, points, r, optimism)  # type: ignore[misc]
+    return lambda at: _doubt(model, region, at)
+
+
+def _doubt(model: Model, region: Sequence[Interval], x: FloatArray) -> FloatArray:
+    """Posterior deviation, in units of the observed spread, where the risks may still pass."""
+    means, stds = model.means_and_stds(x)
+    high = np.array([part.high for part in region])
+    spread = np.maximum(np.ptp(model.observations.values, axis=0), 1e-12)
+    doubt = (stds / spread).max(axis=1)
+    allowed = (means[:, :-1] - _OPTIMISM * stds[:, :-1] <= high).all(axis=1)
+    return np.where(allowed, doubt, doubt - doubt.max() - 1.0)

@@ -1,0 +1,374 @@
+"""Per-example losses on their way in: checked, counted, digested, and kept apart by purpose."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from riskpilot.errors import LeakageError, LossError, LossRangeError
+from riskpilot.problem import Problem, Risk
+from riskpilot.statistics import Summary
+
+FloatArray = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]
+LossMapping = Mapping[str, npt.ArrayLike]
+
+_BLOCK_BYTES = 1 << 20  # rows are read in blocks that stay in the cache
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What one configuration loses on validation data and, sealed until `select`, on calibration.
+
+    Both map names to arrays of per-example losses; the free objective may be a single number.
+    """
+
+    validation: LossMapping
+    calibration: LossMapping | None = None
+
+    def __post_init__(self) -> None:
+        for split in ("validation", "calibration"):
+            value = getattr(self, split)
+            if not isinstance(value, Mapping) and not (split == "calibration" and value is None):
+                raise LossError(
+                    f"Evaluation: {split} must map names to losses, but it is a "
+                    f'{type(value).__name__}. Write Evaluation({split}={{"error": array, ...}}).'
+                )
+
+
+@dataclass(frozen=True)
+class RiskLosses:
+    """One risk's losses of n configurations on m examples.
+
+    ``values``: 0/1 losses as packed bits, shape (n, ceil(m / 8)); others as given, shape (n, m).
+    """
+
+    risk: Risk
+    values: Array
+    n_examples: int
+    summary: Summary
+    row_digests: tuple[bytes, ...]
+
+    def unit_rows(self, rows: Sequence[int]) -> FloatArray:
+        """The losses of some configurations on the unit scale, shape (len(rows), m)."""
+        chosen = self.values[list(rows)]
+        if self.summary.binary and chosen.dtype == np.uint8:
+            return np.unpackbits(chosen, axis=1, count=self.n_examples).astype(np.float64)
+        return _to_unit(chosen, self.risk)
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(b"".join(self.row_digests)).hexdigest()
+
+
+@dataclass(frozen=True)
+class _Losses:
+    """The losses of n configurations on one split; use one of its two final forms."""
+
+    problem: Problem
+    risks: Mapping[str, RiskLosses]
+    free: FloatArray | None
+    free_error: FloatArray | None
+
+    @property
+    def n_configs(self) -> int:
+        return len(next(iter(self.risks.values())).row_digests)
+
+    @property
+    def n_examples(self) -> int:
+        return max(losses.n_examples for losses in self.risks.values())
+
+    @property
+    def digest(self) -> str:
+        """Of every risk's losses and of the free objective, in the problem's order."""
+        digest = hashlib.sha256()
+        for risk in self.problem.risks:
+            digest.update(self.risks[risk.name].digest.encode())
+        if self.free is not None:
+            digest.update(np.ascontiguousarray(self.free, dtype="<f8").tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class ValidationLosses(_Losses):
+    """Losses that the search, the plan and the plots may see. The free objective is always there.
+
+    ``free``: its value for each configuration, shape (n,); ``free_error``: its standard error,
+    or None where only numbers were given.
+    """
+
+    free: FloatArray
+
+
+@dataclass(frozen=True)
+class CalibrationLosses(_Losses):
+    """Losses that nothing sees before the test plan is frozen."""
+
+
+def validation_losses(problem: Problem, losses: LossMapping) -> ValidationLosses:
+    """Check the validation losses of n configurations: risks (n, k), free objective (n,) or (n, k)."""
+    risks = _read_risks(problem, losses, "validation")
+    if problem.minimize not in losses:
+        raise LossError(
+            f"validation: the free objective {problem.minimize!r} is missing. Give it as one "
+            f"number per configuration or as per-example losses; got {sorted(losses)}."
+        )
+    n_configs = len(next(iter(risks.values())).row_digests)
+    free, error = _read_free(problem.minimize, losses[problem.minimize], n_configs, "validation")
+    return ValidationLosses(problem, risks, free, error)
+
+
+def calibration_losses(problem: Problem, losses: LossMapping) -> CalibrationLosses:
+    """Check the calibration losses of n configurations: risks (n, m); the free objective may lack."""
+    risks = _read_risks(problem, losses, "calibration")
+    free = error = None
+    if problem.minimize in losses:
+        n_configs = len(next(iter(risks.values())).row_digests)
+        free, error = _read_free(
+            problem.minimize, losses[problem.minimize], n_configs, "calibration"
+        )
+    return CalibrationLosses(problem, risks, free, error)
+
+
+def check_disjoint(
+    validation: ValidationLosses,
+    calibration: CalibrationLosses,
+) -> None:
+    """Refuse calibration losses that are the validation losses."""
+    for name, losses in validation.risks.items():
+        other = calibration.risks[name]
+        if losses.digest == other.digest and not _could_coincide(losses):
+            raise LeakageError(
+                f"Validation and calibration must not share examples, but the losses of {name!r} "
+                f"are the same {losses.n_examples} numbers in both. Split the data once, before "
+                f"anything is trained or chosen, and pass each part where it belongs."
+            )
+
+
+def check_ids(validation_ids: Any, calibration_ids: Any) -> None:
+    """Refuse ids that occur in both splits."""
+    if validation_ids is None or calibration_ids is None:
+        return
+    shared = np.intersect1d(np.asarray(validation_ids), np.asarray(calibration_ids))
+    if len(shared):
+        raise LeakageError(
+            f"Validation and calibration must not share examples, but {len(shared)} ids occur in "
+            f"both, such as {shared[0]!r}. Remove them from one of the two."
+        )
+
+
+def check_memory(validation: LossMapping, calibration: LossMapping) -> None:
+    """Refuse calibration arrays that overlap the validation arrays in memory."""
+    for name in validation.keys() & calibration.keys():
+        one, other = validation[name], calibration[name]
+        if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
+            continue
+        try:
+            shared = np.ndim(one) > 0 and np.shares_memory(one, other, max_work=10_000)
+        except np.exceptions.TooHardError:
+            continue  # slices too intricate to compare; digests and ids still are
+        if shared:
+            raise LeakageError(
+                f"Validation and calibration must not share examples, but the arrays of {name!r} "
+                f"overlap in memory. Slice them without overlap: losses[:, :k] and losses[:, k:]."
+            )
+
+
+def _could_coincide(losses: RiskLosses) -> bool:
+    """Whether two different samples could well show these same numbers in this same order."""
+    summary = losses.summary
+    if summary.binary:
+        count, n = summary.above_zero, summary.n
+        log_orders = gammaln(n + 1) - gammaln(count + 1) - gammaln(n - count + 1)
+        return bool(log_orders.max() < np.log(1e9))
+    return len(np.unique(losses.values[0])) < 12
+
+
+def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, RiskLosses]:
+    if not isinstance(losses, Mapping):
+        raise LossError(
+            f"{split} must map names to losses, but it is a {type(losses).__name__}. "
+            f'Write {split}={{"{problem.names[0]}": array, ...}}.'
+        )
+    known = {*problem.names, problem.minimize}
+    unknown = sorted(set(map(str, losses)) - known)
+    if unknown:
+        raise LossError(
+            f"{split}: {unknown[0]!r} is neither a risk nor the free objective. "
+            f"The problem knows {', '.join(sorted(known))}; rename or remove it."
+        )
+    missing = [name for name in problem.names if name not in losses]
+    if missing:
+        raise LossError(
+            f"{split}: the losses of {missing[0]!r} are missing; got {sorted(map(str, losses))}. "
+            f"Every risk needs its per-example losses."
+        )
+    result = {risk.name: _read_risk(risk, losses[risk.name], split) for risk in problem.risks}
+    shapes = {
+        name: (len(read.row_digests), read.n_examples) for name, read in result.items()
+    }
+    if len(set(shapes.values())) > 1:
+        told = ", ".join(f"{name}: {shape}" for name, shape in shapes.items())
+        raise LossError(
+            f"{split}: every risk needs the same configurations and examples, but the shapes "
+            f"differ ({told}). For a risk that counts only some examples, use NaN for the others "
+            f"and Risk(..., conditional=True)."
+        )
+    return result
+
+
+def _as_table(name: str, losses: npt.ArrayLike, split: str) -> Array:
+    try:
+        array = np.asarray(losses)
+    except ValueError as error:
+        raise LossError(
+            f"{split}: the losses of {name!r} must form a rectangle (configurations x examples), "
+            f"but rows differ in length. Give every configuration the same examples."
+        ) from error
+    if array.dtype.kind not in "biuf":
+        raise LossError(
+            f"{split}: the losses of {name!r} must be numbers or booleans, but their type is "
+            f"{array.dtype}. Convert them to float."
+        )
+    return array
+
+
+def _read_risk(risk: Risk, losses: npt.ArrayLike, split: str) -> RiskLosses:
+    array = _as_table(risk.name, losses, split)
+    if array.ndim != 2:
+        raise LossError(
+            f"{split}: the losses of {risk.name!r} must have shape (configurations, examples), "
+            f"but it is {array.shape}. For one configuration use losses[None, :]."
+        )
+    if 0 in array.shape:
+        raise LossError(
+            f"{split}: the losses of {risk.name!r} are empty, shape {array.shape}. "
+            f"A certificate needs at least one configuration and one example."
+        )
+    return _read_table(risk, array, split)
+
+
+def _read_table(risk: Risk, array: Array, split: str) -> RiskLosses:
+    n_configs, m = array.shape
+    packed = np.empty((n_configs, (m + 7) // 8), dtype=np.uint8)
+    n = np.full(n_configs, m, dtype=np.int64)
+    total = np.empty(n_configs)
+    squares = np.empty(n_configs)
+    above_zero = np.empty(n_configs, dtype=np.int64)
+    digests: list[bytes] = []
+    binary = True
+    for rows in _blocks(n_configs, m * array.itemsize):
+        block = array[rows]
+        at_top = _at_top(risk, block)
+        if at_top is not None:
+            bits = np.packbits(at_top, axis=1)
+            count = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
+            packed[rows] = bits
+            total[rows] = squares[rows] = above_zero[rows] = count
+            digests.extend(_digest_bits(m, row) for row in bits)
+            continue
+        binary = False
+        unit = _to_unit(_in_range(risk, block, split), risk)
+        counts = ~np.isnan(unit)
+        n[rows] = counts.sum(axis=1)
+        filled = np.where(counts, unit, 0.0)
+        total[rows] = filled.sum(axis=1)
+        squares[rows] = np.einsum("ij,ij->i", filled, filled)
+        above_zero[rows] = np.count_nonzero(filled, axis=1)
+        digests.extend(_digest_row(risk, row) for row in block)
+    summary = Summary(n, total, squares, above_zero, binary)
+    return RiskLosses(risk, packed if binary else array, m, summary, tuple(digests))
+
+
+def _at_top(risk: Risk, block: Array) -> Array | None:
+    """Which losses sit at the top of the range, or None where some loss sits at neither end."""
+    if (risk.low, risk.high) == (0.0, 1.0):
+        if block.dtype == np.bool_:
+            return block
+        if not (block.min() >= 0 and block.max() <= 1):  # false for NaN, too
+            return None
+        if block.dtype.itemsize == 1:
+            return block.view(np.bool_) if block.flags.c_contiguous else block != 0
+        above = block != 0
+        # Losses in [0, 1] have squares that sum to their number above zero only where each is 1;
+        # a dot product is several times faster than comparing each loss to both ends.
+        whole = block.dtype.kind != "f" or np.vdot(block, block) == np.count_nonzero(above)
+        return above if whole else None
+    above = block == risk.high
+    return above if bool((above | (block == risk.low)).all()) else None
+
+
+def _in_range(risk: Risk, block: Array, split: str) -> FloatArray:
+    values = np.asarray(block, dtype=np.float64)
+    if not risk.conditional and np.isnan(values).any():
+        raise LossError(
+            f"{split}: a loss of {risk.name!r} is NaN. If a NaN means that the example does not "
+            f"count for this risk, declare it: Risk({risk.name!r}, ..., conditional=True)."
+        )
+    outside = (values < risk.low) | (values > risk.high)
+    if outside.any():
+        bad = values[outside]
+        worst = float(bad[np.argmax(np.maximum(risk.low - bad, bad - risk.high))])
+        side = "high" if worst > risk.high else "low"
+        way_out = (
+            f"If losses can be that {'large' if side == 'high' else 'small'}, declare it: "
+            f"Risk({risk.name!r}, ..., {side}={worst:g})."
+            if np.isfinite(worst)
+            else "An infinite loss has no valid test: clip it and declare the range."
+        )
+        raise LossRangeError(
+            f"{split}: losses of {risk.name!r} must lie in [{risk.low:g}, {risk.high:g}], "
+            f"but one is {worst:g}. {way_out}"
+        )
+    return values
+
+
+def _read_free(
+    name: str, losses: npt.ArrayLike, n_configs: int, split: str
+) -> tuple[FloatArray, FloatArray | None]:
+    values = np.asarray(_as_table(name, losses, split), dtype=np.float64)
+    if values.ndim not in (1, 2) or values.shape[0] != n_configs or values.size == 0:
+        raise LossError(
+            f"{split}: the free objective {name!r} must have shape ({n_configs},) or "
+            f"({n_configs}, examples), one row per configuration, but it is {values.shape}."
+        )
+    if not np.isfinite(values).all():
+        bad = values[~np.isfinite(values)][0]
+        raise LossError(
+            f"{split}: the free objective {name!r} must be finite, but a value is {bad}. "
+            f"Leave the configuration out, or give it a large finite value."
+        )
+    if values.ndim == 1:
+        return values, None
+    error = values.std(axis=1) / np.sqrt(values.shape[1])
+    return values.mean(axis=1), error
+
+
+def _to_unit(values: Array, risk: Risk) -> FloatArray:
+    unit = np.asarray(values, dtype=np.float64)
+    if (risk.low, risk.high) == (0.0, 1.0):
+        return unit
+    return np.clip((unit - risk.low) / (risk.high - risk.low), 0.0, 1.0)
+
+
+def _blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
+    step = max(1, _BLOCK_BYTES // max(row_bytes, 1))
+    for start in range(0, n_rows, step):
+        yield slice(start, start + step)
+
+
+def _digest_row(risk: Risk, row: Array) -> bytes:
+    at_top = _at_top(risk, row[None])
+    if at_top is not None:
+        return _digest_bits(row.size, np.packbits(at_top[0]))
+    values = np.array(row, dtype="<f8")
+    values[np.isnan(values)] = np.nan  # one bit pattern for every NaN
+    return hashlib.sha256(b"float64:%d:" % row.size + values.tobytes()).digest()
+
+
+def _digest_bits(m: int, bits: Array) -> bytes:
+    return hashlib.sha256(b"bits:%d:" % m + bits.tobytes()).digest()

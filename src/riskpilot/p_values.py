@@ -1,0 +1,273 @@
+"""Super-uniform log p-values for "this mean loss is above its limit", and their inverses.
+
+Everything here is on the unit scale: losses and limits in [0, 1]. All tests are one-sided, against
+the null hypothesis H: E[loss] > limit. Arrays are vectorised over configurations, shape (n,).
+Sums and counts are passed, never means, so that no count has to be recovered from a mean.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import bdtr, gammaln, log1p, log_ndtr, ndtri, rel_entr, xlog1py, xlogy
+
+FloatArray = npt.NDArray[np.float64]
+ArrayLike = npt.ArrayLike
+Array = npt.NDArray[Any]
+
+# The largest bet, as a share of the one that a loss of 1 would ruin. Any value below 1 is valid;
+# near 1 serves losses of low variance, which never come close to 1.
+LARGEST_BET = 0.95
+# Below this, log(cdf) loses digits and then underflows; the tail is summed in log space instead.
+_SMALLEST_CDF = 1e-280
+
+
+def log_hoeffding(total: ArrayLike, n: ArrayLike, limit: float) -> FloatArray:
+    """Hoeffding, eq:p_value. ``total``: sums of losses, shape (n,); ``n``: how many were summed.
+
+    >>> round(float(np.exp(log_hoeffding(35, 1000, 0.05))), 4)
+    0.6376
+    """
+    total, n, mean = _with_means(total, n)
+    return _or_one(-2 * n * np.maximum(limit - mean, 0.0) ** 2, n)
+
+
+def log_binomial(count: ArrayLike, n: ArrayLike, limit: float) -> FloatArray:
+    """The exact test for 0/1 losses: log P(Binomial(n, limit) <= count).
+
+    Valid for any losses in [0, 1] when ``count`` is the number of losses above zero, since
+    P(loss > 0) >= E[loss].
+
+    >>> round(float(np.exp(log_binomial(0, 45, 0.05))), 4)
+    0.0994
+    """
+    count, n = np.broadcast_arrays(np.asarray(count, float), np.asarray(n, float))
+    cdf = bdtr(count, n.astype(np.int64), limit)
+    with np.errstate(divide="ignore"):
+        log_p: FloatArray = np.log(cdf)
+    tiny = cdf < _SMALLEST_CDF
+    if tiny.any():
+        log_p = np.where(tiny, _log_binomial_tail(count, n, limit), log_p)
+    return _or_one(log_p, n)
+
+
+def log_hoeffding_bentkus(total: ArrayLike, n: ArrayLike, limit: float) -> FloatArray:
+    """Hoeffding-Bentkus, eq:HB_pval. ``total``: sums of losses, shape (n,)."""
+    total, n, mean = _with_means(total, n)
+    clipped = np.minimum(mean, limit)
+    h1 = rel_entr(clipped, limit) + rel_entr(1 - clipped, 1 - limit)  # 0 log 0 = 0
+    bentkus = 1 + log_binomial(_ceil(total), n, limit)
+    return _or_one(np.minimum(-n * h1, bentkus), n)
+
+
+def log_betting(losses: Array, limit: float, delta: float = 0.1) -> FloatArray:
+    """Betting (Waudby-Smith and Ramdas): p = 1 / the largest capital reached.
+
+    ``losses``: shape (n, m), in an order that does not depend on their values; NaN rows' entries do
+    not count. The capital prod(1 + bet (limit - loss)) is a supermartingale under H whenever a bet
+    depends on the past alone and lies in [0, 1 / (1 - limit)], so Ville's inequality makes p
+    super-uniform. The bet is the one that would reach the capital still missing in the time that
+    is left, at the variance seen so far (Voracek and Orabona's target-recalculating bets): it loses
+    little against the normal approximation where a constant bet loses a lot. ``delta`` is the level
+    that matters most, and only steers the bets.
+    """
+    losses = np.asarray(losses, dtype=np.float64)
+    n_configs, m = losses.shape
+    log_p = np.empty(n_configs)
+    for start in range(0, n_configs, 256):  # a block of columns stays in the cache
+        block = losses[start : start + 256]
+        log_p[start : start + 256] = _log_betting_block(block, limit, delta)
+    return log_p
+
+
+def _log_betting_block(losses: FloatArray, limit: float, delta: float) -> FloatArray:
+    by_time = np.ascontiguousarray(losses.T)  # (m, n): one step of time is contiguous
+    counts = ~np.isnan(by_time)
+    conditional = not counts.all()
+    if conditional:
+        by_time = np.where(counts, by_time, limit)  # betting against the limit itself changes nothing
+    m, n_configs = by_time.shape
+    gain = limit - by_time
+    level = math.log(1 / delta)
+    capital = np.zeros(n_configs)  # log
+    best = np.zeros(n_configs)
+    target = np.full(n_configs, level)
+    seen = np.zeros(n_configs)
+    total = np.zeros(n_configs)
+    squares = np.full(n_configs, limit * (1 - limit))  # one pseudo-observation of prior variance
+    time = 0
+    while time < m:
+        # Bets stay put for a short while: a share of the past, and of the time left.
+        stop = time + max(1, min(time // 4, (m - time) // 50))
+        block = gain[time:stop]
+        variance = squares / (seen + 1)
+        missing = target - capital
+        bet = np.minimum(np.sqrt(2 * missing / ((m - time) * variance)), LARGEST_BET / (1 - limit))
+        capital = capital + _log_product(1 + bet * block)
+        np.maximum(best, capital, out=best)
+        # Past a target, play for the next one: the largest capital is kept whatever comes.
+        target = np.where(capital >= target, level * (np.floor(capital / level) + 1), target)
+        deviation = block - total / (seen + 1)  # from the mean so far, the limit itself at first
+        if conditional:
+            block_counts = counts[time:stop]
+            deviation = np.where(block_counts, deviation, 0.0)
+            seen = seen + block_counts.sum(axis=0)
+        else:
+            seen = seen + (stop - time)
+        squares = squares + np.einsum("tn,tn->n", deviation, deviation)
+        total = total + block.sum(axis=0)
+        time = stop
+    return -best
+
+
+def _log_product(factors: FloatArray) -> FloatArray:
+    """log of the product over axis 0; factors are at least 1 - LARGEST_BET, so 200 cannot vanish."""
+    result = np.zeros(factors.shape[1])
+    for start in range(0, len(factors), 200):
+        result += np.log(np.prod(factors[start : start + 200], axis=0))
+    return result
+
+
+def log_normal(mean: ArrayLike, standard_error: ArrayLike, limit: float) -> FloatArray:
+    """The normal approximation. Not a valid p-value: it orders candidates on validation data."""
+    mean = np.asarray(mean, float)
+    error = np.maximum(np.asarray(standard_error, float), 1e-12)
+    result: FloatArray = log_ndtr((mean - limit) / error)
+    return np.where(np.isnan(mean), 0.0, result)
+
+
+def largest_passing_mean(
+    family: str, limit: float, n: int, delta: float, std: float | None = None
+) -> float | None:
+    """The largest empirical mean of ``n`` losses whose p-value is below ``delta``, or None.
+
+    eq:alpha_max for Hoeffding; its analogue for the other families. The betting test depends on
+    more than the mean: there it is the mean that passes about half of the time for losses of
+    standard deviation ``std`` (two-point losses where None).
+
+    >>> round(largest_passing_mean("hoeffding", 0.05, 5000, 0.1), 4)
+    0.0348
+    >>> largest_passing_mean("binomial", 0.05, 40, 0.1) is None
+    True
+    """
+    if n < 1:
+        return None
+    log_delta = math.log(delta)
+    if family == "hoeffding":
+        alpha_max = limit - math.sqrt(-log_delta / (2 * n))  # eq:alpha_max
+        return alpha_max if alpha_max >= 0 else None
+    if family == "binomial":
+        return _share(_largest_count(limit, n, log_delta), n)
+    if family == "hoeffding_bentkus":
+        bentkus = _share(_largest_count(limit, n, log_delta - 1), n)
+        hoeffding = _largest_hoeffding_mean(limit, n, log_delta)
+        passing = [mean for mean in (bentkus, hoeffding) if mean is not None]
+        return max(passing, default=None)
+    if family == "betting":
+        spread = math.sqrt(limit * (1 - limit)) if std is None else std
+        return _largest_betting_mean(limit, n, delta, spread)
+    raise ValueError(f"There is no p-value family {family!r}.")
+
+
+def smallest_n(family: str, limit: float, delta: float) -> int:
+    """How many losses, all of them zero, it takes to pass: with fewer, nothing can.
+
+    >>> smallest_n("binomial", 0.05, 0.1)
+    45
+    """
+    step = {
+        "hoeffding": 2 * limit**2,
+        "betting": math.log1p(LARGEST_BET * limit / (1 - limit)),
+    }.get(family, -math.log1p(-limit))
+    n = max(1, math.floor(math.log(1 / delta) / step))
+    while not _zeros_pass(family, limit, n, delta):
+        n += 1
+    return n
+
+
+def _zeros_pass(family: str, limit: float, n: int, delta: float) -> bool:
+    if family == "betting":
+        return float(log_betting(np.zeros((1, n)), limit, delta)[0]) < math.log(delta)
+    tests = {
+        "hoeffding": log_hoeffding,
+        "binomial": log_binomial,
+        "hoeffding_bentkus": log_hoeffding_bentkus,
+    }
+    return float(tests[family](0, n, limit)) < math.log(delta)
+
+
+def _largest_count(limit: float, n: int, log_level: float) -> int:
+    """The largest c with log P(Binomial(n, limit) <= c) < log_level; -1 where there is none."""
+    low, high = -1, n
+    while high - low > 1:
+        middle = (low + high) // 2
+        if float(log_binomial(middle, n, limit)) < log_level:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _share(count: int, n: int) -> float | None:
+    return None if count < 0 else count / n
+
+
+def _largest_hoeffding_mean(limit: float, n: int, log_delta: float) -> float | None:
+    def excess(mean: float) -> float:
+        h1 = float(rel_entr(mean, limit) + rel_entr(1 - mean, 1 - limit))
+        return -n * h1 - log_delta
+
+    return None if excess(0.0) >= 0 else float(brentq(excess, 0.0, limit, xtol=1e-12))
+
+
+def _largest_betting_mean(limit: float, n: int, delta: float, std: float) -> float | None:
+    # Measured: the target-recalculating bets pass at a z-score about 0.17 above the normal's.
+    z = max(float(-ndtri(delta)) + 0.17, 0.0)
+    # With the bet at its ceiling the capital grows by log(1 + bet (limit - mean)) a step.
+    ceiling = math.expm1(math.log(1 / delta) / n) * (1 - limit) / LARGEST_BET
+    mean = limit - max(z * std / math.sqrt(n), ceiling)
+    return mean if mean >= 0 else None
+
+
+def _log_binomial_tail(count: FloatArray, n: FloatArray, p: float) -> FloatArray:
+    """log P(Binomial(n, p) <= count) far below the mean, where the top term dominates."""
+    log_pmf = (
+        gammaln(n + 1)
+        - gammaln(count + 1)
+        - gammaln(n - count + 1)
+        + xlogy(count, p)
+        + xlog1py(n - count, -p)
+    )
+    term = np.ones_like(log_pmf)
+    total = np.zeros_like(log_pmf)  # of the terms below the top one, relative to it
+    k = count.copy()
+    while True:
+        term = term * np.maximum(k, 0) * (1 - p) / ((n - k + 1) * p)
+        # Where count is near the mean the ratio is not small; those are never tiny, so stop them.
+        term = np.where(count < n * p, term, 0.0)
+        if not (term > 1e-17 * (1 + total)).any():
+            break
+        total += term
+        k -= 1
+    result: FloatArray = log_pmf + log1p(total)
+    return result
+
+
+def _ceil(total: FloatArray) -> FloatArray:
+    """Round sums up, except for the rounding error of the summation itself."""
+    nearest = np.rint(total)
+    noise = 1e-9 * np.maximum(1.0, total)
+    result: FloatArray = np.where(np.abs(total - nearest) <= noise, nearest, np.ceil(total))
+    return result
+
+
+def _with_means(total: ArrayLike, n: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+    total, n = np.broadcast_arrays(np.asarray(total, float), np.asarray(n, float))
+    return total, n, total / np.maximum(n, 1)
+
+
+def _or_one(log_p: FloatArray, n: FloatArray) -> FloatArray:
+    """p = 1 where nothing was observed; never above 1."""
+    return np.where(n > 0, np.minimum(log_p, 0.0), 0.0)

@@ -1,0 +1,99 @@
+"""The region of interest: validation risks at which the test on calibration data is decided."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from riskpilot.p_values import largest_passing_mean, smallest_n
+from riskpilot.problem import Problem, Risk
+
+DELTA_PRIME = 0.05
+
+
+@dataclass(frozen=True)
+class Interval:
+    """One risk's part of the region, in the units of its losses.
+
+    ``alpha_max``: the largest calibration mean that passes (eq:alpha_max); ``low`` and ``high``:
+    the validation means that are likely where the true risk is ``alpha_max`` (eq:region_i).
+    ``needs``: the fewest calibration examples with which anything can pass. Where the calibration
+    sample is smaller, ``feasible`` is False and the interval collapses to the bottom of the range.
+    """
+
+    alpha_max: float
+    low: float
+    high: float
+    needs: int
+    feasible: bool
+
+
+@dataclass(frozen=True)
+class Region:
+    """The intersection of every risk's interval (eq:region), by name of the risk."""
+
+    intervals: Mapping[str, Interval]
+
+    @property
+    def feasible(self) -> bool:
+        return all(interval.feasible for interval in self.intervals.values())
+
+
+def interval(
+    risk: Risk,
+    family: str,
+    *,
+    n_validation: int,
+    n_calibration: int,
+    delta: float,
+    delta_prime: float = DELTA_PRIME,
+    std: float | None = None,
+) -> Interval:
+    """eq:alpha_max and eq:region_i for one risk. ``std``: of its losses, on the unit scale.
+
+    >>> part = interval(Risk("error", 0.05), "hoeffding", n_validation=5000, n_calibration=5000,
+    ...                 delta=0.1, delta_prime=1e-4)
+    >>> round(part.alpha_max, 4), round(part.low, 4), round(part.high, 4)
+    (0.0348, 0.0045, 0.0652)
+    """
+    needs = smallest_n(family, risk.unit_limit, delta)
+    alpha_max = largest_passing_mean(family, risk.unit_limit, n_calibration, delta, std)
+    if alpha_max is None:
+        return Interval(risk.low, risk.low, risk.low, needs, feasible=False)
+    low = _edge(family, alpha_max, n_validation, delta_prime, std)
+    # The upper edge is the lower edge of the mirrored losses, 1 - loss.
+    high = 1 - _edge(family, 1 - alpha_max, n_validation, delta_prime, std)
+    return Interval(
+        risk.from_unit(alpha_max), risk.from_unit(low), risk.from_unit(high), needs, feasible=True
+    )
+
+
+def region(
+    problem: Problem,
+    families: Mapping[str, str],
+    *,
+    n_validation: Mapping[str, int],
+    n_calibration: Mapping[str, int],
+    delta_prime: float = DELTA_PRIME,
+    stds: Mapping[str, float] | None = None,
+) -> Region:
+    """The region of interest of a problem; sizes by name of the risk (conditional risks differ)."""
+    return Region(
+        {
+            risk.name: interval(
+                risk,
+                families[risk.name],
+                n_validation=n_validation[risk.name],
+                n_calibration=n_calibration[risk.name],
+                delta=problem.delta,
+                delta_prime=delta_prime,
+                std=(stds or {}).get(risk.name),
+            )
+            for risk in problem.risks
+        }
+    )
+
+
+def _edge(family: str, limit: float, n: int, delta_prime: float, std: float | None) -> float:
+    """The smallest mean of n losses that is likely under a risk of ``limit``; 0 where all are."""
+    if not 0 < limit < 1:
+        return limit
+    return largest_passing_mean(family, limit, n, delta_prime, std) or 0.0
