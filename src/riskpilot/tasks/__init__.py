@@ -1,1 +1,82 @@
 """The paper's experiments, as tables of per-example losses."""
+
+import difflib
+import os
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from riskpilot.errors import TableError
+from riskpilot.tasks import fairness, robustness
+from riskpilot.tasks.synthetic import synthetic
+from riskpilot.tasks.task import Task
+
+__all__ = ["NAMES", "TABLES_VARIABLE", "Task", "load", "synthetic", "table_path"]
+
+TABLES_VARIABLE = "RISKPILOT_TABLES"
+_CHECKOUT = Path(__file__).resolve().parents[3] / "experiments"
+
+
+def _loader(module: str, function: str) -> Callable[[Path], Task]:
+    def read(path: Path) -> Task:
+        task: Task = getattr(import_module(f"riskpilot.tasks.{module}"), function)(path)
+        return task
+
+    return read
+
+
+# Name of the task: (folder of its table, how the table is read). Some tasks share a table.
+_LOADERS: dict[str, tuple[str, Callable[[Path], Task]]] = {
+    "waterbirds": ("waterbirds", robustness.load_waterbirds),
+    "celeba": ("celeba", robustness.load_celeba),
+    "selective_waterbirds": ("waterbirds", robustness.load_selective_waterbirds),
+    "selective_celeba": ("celeba", robustness.load_selective_celeba),
+    "vae": ("vae", _loader("vae", "load_vae")),
+    "pruning": ("pruning", _loader("pruning", "load_pruning")),
+    "early_exit": ("early_exit", _loader("pruning", "load_early_exit")),
+}
+NAMES = ("fairness", *_LOADERS, "synthetic")
+
+
+def load(name: str, *, seed: int | None = None, tables: str | Path | None = None) -> Task:
+    """An experiment by its name, ready to be replayed.
+
+    ``seed`` is the training seed of fairness (0, 1 or 2) or the seed of the synthetic examples.
+    ``tables`` is the folder that holds ``<task>/table.npz``; without it, the folder that the
+    environment variable RISKPILOT_TABLES names, else ``experiments`` of the checkout.
+
+    >>> load("synthetic").problem.minimize
+    'cost'
+    """
+    if name not in NAMES:
+        close = difflib.get_close_matches(name, NAMES, n=1)
+        hint = f"Did you mean {close[0]!r}? " if close else ""
+        raise TableError(
+            f"A task is one of {', '.join(NAMES)}, but the name is {name!r}. {hint}".rstrip()
+        )
+    if seed is not None and name in _LOADERS:
+        raise TableError(
+            f"A seed belongs to fairness and synthetic, but {name!r} was given seed={seed!r}. "
+            f"Leave it out: this table was made with one seed."
+        )
+    if name == "synthetic":
+        return synthetic(seed=seed or 0)
+    path = table_path(name, tables)
+    if name == "fairness":
+        return fairness.load_fairness(path, seed or 0)
+    return _LOADERS[name][1](path)
+
+
+def table_path(name: str, tables: str | Path | None = None) -> Path:
+    """Where the table of a task lies; an error where there is none."""
+    folder = Path(tables or os.environ.get(TABLES_VARIABLE) or _CHECKOUT)
+    task = _LOADERS[name][0] if name in _LOADERS else name
+    path = folder / task / "table.npz"
+    if not path.is_file():
+        raise TableError(
+            f"The task {name!r} needs its table, but there is no file {path}. Tables come with a "
+            f"checkout of riskpilot, not with the package: clone it and set {TABLES_VARIABLE} to "
+            f"its folder experiments (or pass tables=...), or make the table with the training "
+            f"script in experiments/{task}."
+        )
+    return path

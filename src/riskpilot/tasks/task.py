@@ -1,4 +1,4 @@
-"""What an experiment is to everything that replays it: a space, and the losses of any point in it."""
+"""What an experiment is to everything that replays it: a space, and the losses of its points."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,16 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from optuna.distributions import BaseDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from optuna.trial import BaseTrial
 
+from riskpilot.errors import TableError
+from riskpilot.losses import Evaluation
 from riskpilot.problem import Problem
 
 Config = dict[str, Any]
@@ -36,14 +43,83 @@ class Task:
     size: Mapping[Split, int]
     losses: Callable[[Split, Config], Losses]
     """Per-example losses of each risk, shape (size[split],) each; NaN where a risk is conditional
-    and the example does not count."""
+    and the example does not count. A continuous configuration goes to the nearest grid point."""
     free: Callable[[Split, Config, IntArray | None], float]
     """The free objective on the given rows of a split (all rows where None)."""
     grid: Sequence[Config] | None = None
     """Every configuration of the dense grid, or None where the space is too large for one."""
     safe: Config | None = None
     """A configuration known beforehand to keep risks low, where the experiment has one."""
+    population: Callable[[Config], dict[str, float]] | None = None
+    """The true risks and free objective, or None where only samples are known."""
 
     def suggest(self, trial: BaseTrial) -> Config:
         """The configuration that an Optuna trial proposes."""
-        return {name: trial._suggest(name, dist) for name, dist in self.space.items()}  # type: ignore[attr-defined]
+        return {name: _suggest(trial, name, dist) for name, dist in self.space.items()}
+
+    def evaluate(self, trial: BaseTrial, calibration: IntArray | None = None) -> Evaluation:
+        """Train-and-measure as it would be, replayed: what a study's objective calls.
+
+        ``calibration`` picks the held-out rows that serve as calibration (all where None), so that
+        the others can serve as test.
+        """
+        config = self.suggest(trial)
+        rows = np.arange(self.size["held_out"]) if calibration is None else calibration
+        free = self.problem.minimize
+        held_out = self.losses("held_out", config)
+        return Evaluation(
+            validation={
+                **self.losses("validation", config),
+                free: self.free("validation", config, None),
+            },
+            calibration={
+                **{name: losses[rows] for name, losses in held_out.items()},
+                free: self.free("held_out", config, rows),
+            },
+        )
+
+    def grid_means(self, split: Split, rows: IntArray | None = None) -> dict[str, FloatArray]:
+        """Each risk and the free objective at every point of the grid, shape (len(grid),) each.
+
+        The mean of a conditional risk is over the examples that count, NaN where there is none.
+        """
+        if self.grid is None:
+            raise TableError(
+                f"Means over a grid need a task with a grid, but {self.name!r} has none: its space "
+                f"has {len(self.space)} dimensions. Evaluate single configurations instead."
+            )
+        names = (*self.problem.names, self.problem.minimize)
+        means = {name: np.empty(len(self.grid)) for name in names}
+        for index, config in enumerate(self.grid):
+            for name, losses in self.losses(split, config).items():
+                means[name][index] = _mean(losses if rows is None else losses[rows])
+            means[self.problem.minimize][index] = self.free(split, config, rows)
+        return means
+
+
+def nearest(grid: FloatArray, value: float) -> int:
+    """The index of the value of ``grid``, shape (n,), that is nearest; the first of two.
+
+    >>> nearest(np.linspace(0, 1, 11), 0.52)
+    5
+    """
+    return int(np.argmin(np.abs(grid - value)))
+
+
+def _mean(losses: npt.NDArray[Any]) -> float:
+    counted = losses[~np.isnan(losses)]
+    return float(counted.mean(dtype=np.float64)) if len(counted) else float("nan")
+
+
+def _suggest(trial: BaseTrial, name: str, distribution: BaseDistribution) -> Any:
+    match distribution:
+        case FloatDistribution(low=low, high=high, step=step, log=log):
+            return trial.suggest_float(name, low, high, step=step, log=log)
+        case IntDistribution(low=low, high=high, step=step, log=log):
+            return trial.suggest_int(name, low, high, step=step, log=log)
+        case CategoricalDistribution(choices=choices):
+            return trial.suggest_categorical(name, choices)
+    raise TableError(
+        f"A space holds float, integer and categorical distributions, but {name!r} is a "
+        f"{type(distribution).__name__}. Describe it by one of the three."
+    )
