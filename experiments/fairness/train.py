@@ -7,6 +7,7 @@ lam and seed only, so their weights are stacked and every step trains them all.
 """
 
 import argparse
+import itertools
 import time
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from experiments.common import load_adult, save_table
 
 HIDDEN = (60, 25)
 SPLIT = (32_559, 3_618, 9_045)  # train, validation, held out (calibration and test)
-TANH_SCALE = 3.0  # how sharply tanh stands in for the indicator of a positive prediction
 
 
 def split_rows(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -42,7 +42,7 @@ def initial_weights(n_features: int, base_rate: float, lams: int, seeds: list[in
     sizes = (n_features, *HIDDEN, 1)
     parameters: list[Tensor] = []
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-    for fan_in, fan_out in zip(sizes[:-1], sizes[1:], strict=True):
+    for fan_in, fan_out in itertools.pairwise(sizes):
         bound = fan_in**-0.5
         for shape in ((1, fan_in, fan_out), (1, 1, fan_out)):
             each = [torch.rand(shape, generator=g) * 2 * bound - bound for g in generators]
@@ -64,8 +64,11 @@ def logits(parameters: list[Tensor], x: Tensor) -> Tensor:
 
 
 def relaxed_ddp(z: Tensor, male: Tensor) -> Tensor:
-    """|DDP| with the indicator of z > 0 relaxed. ``z``: (S, L, b), ``male``: (S, b) -> (S, L)."""
-    positive = torch.relu(torch.tanh(TANH_SCALE * z))
+    """|DDP| with (1 + tanh z) / 2 for the indicator of z > 0, so that every row has a gradient.
+
+    ``z``: (S, L, b), ``male``: (S, b). Returns (S, L).
+    """
+    positive = (1 + torch.tanh(z)) / 2
     share = male.unsqueeze(1)
     of_men = (positive * share).sum(-1) / share.sum(-1).clamp(min=1)
     of_women = (positive * (1 - share)).sum(-1) / (1 - share).sum(-1).clamp(min=1)
@@ -177,7 +180,7 @@ def main() -> None:
         "optimizer": f"Adam {options.lr:g}",
         "epochs": options.epochs,
         "batch_size": options.batch_size,
-        "loss": f"(1 - lam) BCE + lam |DDP|, relu(tanh({TANH_SCALE:g} z)) for the indicator",
+        "loss": "(1 - lam) BCE + lam |DDP|, (1 + tanh z) / 2 for the indicator",
     }
     save_table(options.out, arrays, settings)
     print(f"{options.out}: {options.out.stat().st_size:,} bytes")

@@ -51,7 +51,8 @@ def load(path: str | Path) -> Table:
             f"Make it with the training script of its experiment (--out {path.name})."
         )
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # Opened here, because numpy leaves a damaged file open.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             content = {name: archive[name] for name in archive.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, lzma.LZMAError) as error:
         raise TableError(
