@@ -1,6 +1,6 @@
 """Join the parts that ``experiments.vae.train`` wrote into the table of the experiment.
 
-``python -m experiments.vae.merge --parts parts/*.npz --out src/riskpilot/data/vae.npz``.
+``python -m experiments.vae.merge --parts parts/*.npz --out experiments/vae/table.npz``.
 """
 
 import argparse

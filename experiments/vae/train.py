@@ -21,7 +21,7 @@ from experiments.vae.model import LATENT, WIDTH, Autoencoders, kl_divergence
 
 @dataclass(frozen=True)
 class Settings:
-    beta_low: float = 0.01
+    beta_low: float = 0.03
     beta_high: float = 100.0
     count: int = 61
     epochs: int = 10

@@ -34,7 +34,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def options(data: Path, out: Path, *more: str) -> list[str]:
-    sizes = {"rows": 8, "batch": 8, "epochs": 1, "width": 8, "count": 3}
+    sizes = {"rows": 8, "batch": 8, "epochs": 1, "width": 8, "count": 3, "beta-low": 0.01}
     small = [f"--{name}={value}" for name, value in sizes.items()]
     return ["--data", str(data), "--out", str(out), "--device", "cpu", *small, *more]
 
