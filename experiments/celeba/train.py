@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--lams", type=int, default=201, help="values of lam in [0, 1]")
     parser.add_argument("--taus", type=int, default=41, help="confidence thresholds")
-    parser.add_argument("--tau-highest", type=float, default=0.7)
+    parser.add_argument("--tau-highest", type=float, default=0.6)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--batch-size", type=int, default=1_024)
     parser.add_argument("--lr", type=float, default=1e-3)

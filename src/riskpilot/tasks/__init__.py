@@ -3,11 +3,10 @@
 import difflib
 import os
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 from riskpilot.errors import TableError
-from riskpilot.tasks import fairness, robustness
+from riskpilot.tasks import fairness, pruning, robustness, vae
 from riskpilot.tasks.synthetic import synthetic
 from riskpilot.tasks.task import Task
 
@@ -16,34 +15,27 @@ __all__ = ["NAMES", "TABLES_VARIABLE", "Task", "load", "synthetic", "table_path"
 TABLES_VARIABLE = "RISKPILOT_TABLES"
 _CHECKOUT = Path(__file__).resolve().parents[3] / "experiments"
 
-
-def _loader(module: str, function: str) -> Callable[[Path], Task]:
-    def read(path: Path) -> Task:
-        task: Task = getattr(import_module(f"riskpilot.tasks.{module}"), function)(path)
-        return task
-
-    return read
-
-
-# Name of the task: (folder of its table, how the table is read). Some tasks share a table.
+# Name of the task: (its table, how the table is read). Selective tasks share the plain one's.
 _LOADERS: dict[str, tuple[str, Callable[[Path], Task]]] = {
-    "waterbirds": ("waterbirds", robustness.load_waterbirds),
-    "celeba": ("celeba", robustness.load_celeba),
-    "selective_waterbirds": ("waterbirds", robustness.load_selective_waterbirds),
-    "selective_celeba": ("celeba", robustness.load_selective_celeba),
-    "vae": ("vae", _loader("vae", "load_vae")),
-    "pruning": ("pruning", _loader("pruning", "load_pruning")),
-    "early_exit": ("early_exit", _loader("pruning", "load_early_exit")),
+    "fairness": ("fairness/table.npz", fairness.load_fairness),
+    "waterbirds": ("waterbirds/table.npz", robustness.load_waterbirds),
+    "celeba": ("celeba/table.npz", robustness.load_celeba),
+    "selective_waterbirds": ("waterbirds/table.npz", robustness.load_selective_waterbirds),
+    "selective_celeba": ("celeba/table.npz", robustness.load_selective_celeba),
+    "vae": ("vae/table.npz", vae.load_vae),
+    "pruning": ("pruning/pruning.npz", pruning.load_pruning),
+    "early_exit": ("pruning/early_exit.npz", pruning.load_early_exit),
 }
-NAMES = ("fairness", *_LOADERS, "synthetic")
+NAMES = (*_LOADERS, "synthetic")
+_SEEDED = ("fairness", "synthetic")
 
 
 def load(name: str, *, seed: int | None = None, tables: str | Path | None = None) -> Task:
     """An experiment by its name, ready to be replayed.
 
     ``seed`` is the training seed of fairness (0, 1 or 2) or the seed of the synthetic examples.
-    ``tables`` is the folder that holds ``<task>/table.npz``; without it, the folder that the
-    environment variable RISKPILOT_TABLES names, else ``experiments`` of the checkout.
+    ``tables`` is the folder that holds ``fairness/table.npz`` and so on; without it, the folder
+    that the environment variable RISKPILOT_TABLES names, else ``experiments`` of the checkout.
 
     >>> load("synthetic").problem.minimize
     'cost'
@@ -54,7 +46,7 @@ def load(name: str, *, seed: int | None = None, tables: str | Path | None = None
         raise TableError(
             f"A task is one of {', '.join(NAMES)}, but the name is {name!r}. {hint}".rstrip()
         )
-    if seed is not None and name in _LOADERS:
+    if seed is not None and name not in _SEEDED:
         raise TableError(
             f"A seed belongs to fairness and synthetic, but {name!r} was given seed={seed!r}. "
             f"Leave it out: this table was made with one seed."
@@ -70,13 +62,12 @@ def load(name: str, *, seed: int | None = None, tables: str | Path | None = None
 def table_path(name: str, tables: str | Path | None = None) -> Path:
     """Where the table of a task lies; an error where there is none."""
     folder = Path(tables or os.environ.get(TABLES_VARIABLE) or _CHECKOUT)
-    task = _LOADERS[name][0] if name in _LOADERS else name
-    path = folder / task / "table.npz"
+    path = folder / _LOADERS[name][0]
     if not path.is_file():
         raise TableError(
             f"The task {name!r} needs its table, but there is no file {path}. Tables come with a "
             f"checkout of riskpilot, not with the package: clone it and set {TABLES_VARIABLE} to "
             f"its folder experiments (or pass tables=...), or make the table with the training "
-            f"script in experiments/{task}."
+            f"script in experiments/{path.parent.name}."
         )
     return path
