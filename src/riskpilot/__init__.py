@@ -1,1 +1,70 @@
 """Choose a model configuration that keeps the limits you set, with a statistical guarantee."""
+
+from riskpilot.certificate import Certificate, Verification, verify
+from riskpilot.errors import (
+    CertificateError,
+    LeakageError,
+    LossError,
+    LossRangeError,
+    ProblemError,
+    RiskpilotError,
+    StudyError,
+    TableError,
+)
+from riskpilot.ledger import ledger, select
+from riskpilot.losses import Evaluation
+from riskpilot.planner import RiskPlan, plan_calibration
+from riskpilot.problem import Problem, Risk
+from riskpilot.procedures import Graphical, bonferroni, chain, fixed_sequence, holm
+from riskpilot.sampler import GUIDED, HVI, ONE_SIDED, PAPER, GuidedSampler, Strategy
+from riskpilot.selection import Selection, select_from_losses
+from riskpilot.study import (
+    LimitSuggestion,
+    create_study,
+    load_study,
+    objective,
+    set_limits,
+    suggest_limits,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GUIDED",
+    "HVI",
+    "ONE_SIDED",
+    "PAPER",
+    "Certificate",
+    "CertificateError",
+    "Evaluation",
+    "Graphical",
+    "GuidedSampler",
+    "LeakageError",
+    "LimitSuggestion",
+    "LossError",
+    "LossRangeError",
+    "Problem",
+    "ProblemError",
+    "Risk",
+    "RiskPlan",
+    "RiskpilotError",
+    "Selection",
+    "Strategy",
+    "StudyError",
+    "TableError",
+    "Verification",
+    "bonferroni",
+    "chain",
+    "create_study",
+    "fixed_sequence",
+    "holm",
+    "ledger",
+    "load_study",
+    "objective",
+    "plan_calibration",
+    "select",
+    "select_from_losses",
+    "set_limits",
+    "suggest_limits",
+    "verify",
+]

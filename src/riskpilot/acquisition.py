@@ -63,7 +63,7 @@ def fit(observations: Observations) -> Model:
 def guided_reference(
     region: Sequence[Interval], means: FloatArray, observed: FloatArray
 ) -> FloatArray:
-    """eq:ref_point. ``means``: posterior means over the space, (n, c + 1); ``observed``: (n, c + 1).
+    """eq:ref_point. ``means``: posterior means over the space; ``observed``: values; (n, c + 1).
 
     R_low can be empty: no configuration is so safe that it wastes the free objective. Then nothing
     has to be cut away, and the worst free value below the region's upper edges bounds the region.
@@ -173,6 +173,6 @@ def _doubt(model: Model, region: Sequence[Interval], x: FloatArray) -> FloatArra
     means, stds = model.means_and_stds(x)
     high = np.array([part.high for part in region])
     spread = np.maximum(np.ptp(model.observations.values, axis=0), 1e-12)
-    doubt = (stds / spread).max(axis=1)
+    doubt: FloatArray = (stds / spread).max(axis=1)
     allowed = (means[:, :-1] - _OPTIMISM * stds[:, :-1] <= high).all(axis=1)
     return np.where(allowed, doubt, doubt - doubt.max() - 1.0)

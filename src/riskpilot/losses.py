@@ -44,25 +44,23 @@ class Evaluation:
 class RiskLosses:
     """One risk's losses of n configurations on m examples.
 
-    ``values``: 0/1 losses as packed bits, shape (n, ceil(m / 8)); others as given, shape (n, m).
+    ``values``: 0/1 losses as packed bits, shape (n, ceil(m / 8)); others as given, shape (n, m);
+    None where the sums are all that is needed and all that was kept.
     """
 
     risk: Risk
-    values: Array
+    values: Array | None
     n_examples: int
     summary: Summary
     row_digests: tuple[bytes, ...]
 
     def unit_rows(self, rows: Sequence[int]) -> FloatArray:
         """The losses of some configurations on the unit scale, shape (len(rows), m)."""
+        assert self.values is not None
         chosen = self.values[list(rows)]
         if self.summary.binary and chosen.dtype == np.uint8:
             return np.unpackbits(chosen, axis=1, count=self.n_examples).astype(np.float64)
         return _to_unit(chosen, self.risk)
-
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256(b"".join(self.row_digests)).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -82,14 +80,15 @@ class _Losses:
     def n_examples(self) -> int:
         return max(losses.n_examples for losses in self.risks.values())
 
-    @property
-    def digest(self) -> str:
-        """Of every risk's losses and of the free objective, in the problem's order."""
+    def digest(self, rows: Sequence[int] | None = None) -> str:
+        """Of the risks' losses and the free objective, of some configurations or of all."""
+        chosen = range(self.n_configs) if rows is None else rows
         digest = hashlib.sha256()
         for risk in self.problem.risks:
-            digest.update(self.risks[risk.name].digest.encode())
+            row_digests = self.risks[risk.name].row_digests
+            digest.update(b"".join(row_digests[row] for row in chosen))
         if self.free is not None:
-            digest.update(np.ascontiguousarray(self.free, dtype="<f8").tobytes())
+            digest.update(np.ascontiguousarray(self.free[list(chosen)], dtype="<f8").tobytes())
         return digest.hexdigest()
 
 
@@ -110,7 +109,7 @@ class CalibrationLosses(_Losses):
 
 
 def validation_losses(problem: Problem, losses: LossMapping) -> ValidationLosses:
-    """Check the validation losses of n configurations: risks (n, k), free objective (n,) or (n, k)."""
+    """Check validation losses: risks of shape (n, k), the free objective (n,) or (n, k)."""
     risks = _read_risks(problem, losses, "validation")
     if problem.minimize not in losses:
         raise LossError(
@@ -123,7 +122,7 @@ def validation_losses(problem: Problem, losses: LossMapping) -> ValidationLosses
 
 
 def calibration_losses(problem: Problem, losses: LossMapping) -> CalibrationLosses:
-    """Check the calibration losses of n configurations: risks (n, m); the free objective may lack."""
+    """Check calibration losses: risks of shape (n, m); the free objective may be missing."""
     risks = _read_risks(problem, losses, "calibration")
     free = error = None
     if problem.minimize in losses:
@@ -141,7 +140,7 @@ def check_disjoint(
     """Refuse calibration losses that are the validation losses."""
     for name, losses in validation.risks.items():
         other = calibration.risks[name]
-        if losses.digest == other.digest and not _could_coincide(losses):
+        if losses.row_digests == other.row_digests and not _could_coincide(losses):
             raise LeakageError(
                 f"Validation and calibration must not share examples, but the losses of {name!r} "
                 f"are the same {losses.n_examples} numbers in both. Split the data once, before "
@@ -168,7 +167,7 @@ def check_memory(validation: LossMapping, calibration: LossMapping) -> None:
         if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
             continue
         try:
-            shared = np.ndim(one) > 0 and np.shares_memory(one, other, max_work=10_000)
+            shared = np.ndim(one) > 0 and np.shares_memory(one, other, max_work=10_000)  # type: ignore[arg-type]
         except np.exceptions.TooHardError:
             continue  # slices too intricate to compare; digests and ids still are
         if shared:
@@ -185,7 +184,7 @@ def _could_coincide(losses: RiskLosses) -> bool:
         count, n = summary.above_zero, summary.n
         log_orders = gammaln(n + 1) - gammaln(count + 1) - gammaln(n - count + 1)
         return bool(log_orders.max() < np.log(1e9))
-    return len(np.unique(losses.values[0])) < 12
+    return losses.values is None or len(np.unique(losses.values[0])) < 12
 
 
 def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, RiskLosses]:
@@ -208,9 +207,7 @@ def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, 
             f"Every risk needs its per-example losses."
         )
     result = {risk.name: _read_risk(risk, losses[risk.name], split) for risk in problem.risks}
-    shapes = {
-        name: (len(read.row_digests), read.n_examples) for name, read in result.items()
-    }
+    shapes = {name: (len(read.row_digests), read.n_examples) for name, read in result.items()}
     if len(set(shapes.values())) > 1:
         told = ", ".join(f"{name}: {shape}" for name, shape in shapes.items())
         raise LossError(

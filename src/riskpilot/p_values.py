@@ -74,7 +74,7 @@ def log_betting(losses: Array, limit: float, delta: float = 0.1) -> FloatArray:
     that matters most, and only steers the bets.
     """
     losses = np.asarray(losses, dtype=np.float64)
-    n_configs, m = losses.shape
+    n_configs = len(losses)
     log_p = np.empty(n_configs)
     for start in range(0, n_configs, 256):  # a block of columns stays in the cache
         block = losses[start : start + 256]
@@ -87,7 +87,7 @@ def _log_betting_block(losses: FloatArray, limit: float, delta: float) -> FloatA
     counts = ~np.isnan(by_time)
     conditional = not counts.all()
     if conditional:
-        by_time = np.where(counts, by_time, limit)  # betting against the limit itself changes nothing
+        by_time = np.where(counts, by_time, limit)  # a loss at the limit changes no capital
     m, n_configs = by_time.shape
     gain = limit - by_time
     level = math.log(1 / delta)
@@ -123,7 +123,7 @@ def _log_betting_block(losses: FloatArray, limit: float, delta: float) -> FloatA
 
 
 def _log_product(factors: FloatArray) -> FloatArray:
-    """log of the product over axis 0; factors are at least 1 - LARGEST_BET, so 200 cannot vanish."""
+    """log of the product over axis 0. Factors are at least 1 - LARGEST_BET: 200 cannot vanish."""
     result = np.zeros(factors.shape[1])
     for start in range(0, len(factors), 200):
         result += np.log(np.prod(factors[start : start + 200], axis=0))
@@ -135,7 +135,7 @@ def log_normal(mean: ArrayLike, standard_error: ArrayLike, limit: float) -> Floa
     mean = np.asarray(mean, float)
     error = np.maximum(np.asarray(standard_error, float), 1e-12)
     result: FloatArray = log_ndtr((mean - limit) / error)
-    return np.where(np.isnan(mean), 0.0, result)
+    return result
 
 
 def largest_passing_mean(

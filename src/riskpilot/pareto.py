@@ -44,18 +44,17 @@ def hypervolume_improvement(
     multilinear in q inside each cell: sums from the far corner give it at the nodes of the grid,
     interpolation gives it everywhere, exactly.
     """
-    reference = np.asarray(reference, dtype=np.float64)
-    points = np.minimum(np.asarray(points, dtype=np.float64), reference)
-    front = np.asarray(front, dtype=np.float64).reshape(-1, len(reference))
-    front = front[(front < reference).all(axis=1)]
-    front = front[non_dominated(front)]
-    d = len(reference)
-    if d > _GRID_DIMENSIONS or (len(front) + 2.0) ** d > _GRID_CELLS:
-        return _improvement_one_by_one(points, front, reference)
-    bottom = np.minimum(points.min(axis=0), front.min(axis=0, initial=np.inf))
-    axes = [np.unique(np.r_[bottom[i], front[:, i], reference[i]]) for i in range(d)]
-    nodes = _undominated_volume(axes, front)
-    return _interpolate(axes, nodes, points)
+    r = np.asarray(reference, dtype=np.float64)
+    q: FloatArray = np.minimum(np.asarray(points, dtype=np.float64), r)
+    p = np.asarray(front, dtype=np.float64).reshape(-1, len(r))
+    p = p[(p < r).all(axis=1)]
+    p = p[non_dominated(p)]
+    d = len(r)
+    if d > _GRID_DIMENSIONS or (len(p) + 2.0) ** d > _GRID_CELLS:
+        return _improvement_one_by_one(q, p, r)
+    bottom = np.minimum(q.min(axis=0), p.min(axis=0, initial=np.inf))
+    axes = [np.unique(np.r_[bottom[i], p[:, i], r[i]]) for i in range(d)]
+    return _interpolate(axes, _undominated_volume(axes, p), q)
 
 
 def _undominated_volume(axes: list[FloatArray], front: FloatArray) -> FloatArray:

@@ -3,9 +3,14 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from riskpilot.errors import ProblemError
+
+Number = TypeVar("Number", float, npt.NDArray[np.float64])
 
 P_VALUES = ("auto", "binomial", "betting", "hoeffding_bentkus", "hoeffding")
 
@@ -74,8 +79,8 @@ class Risk:
             )
         return (self.limit - self.low) / (self.high - self.low)
 
-    def from_unit(self, value: float) -> float:
-        """A number of the [0, 1] scale in the units of the losses."""
+    def from_unit(self, value: Number) -> Number:
+        """A number of the [0, 1] scale, or an array of them, in the units of the losses."""
         return self.low + value * (self.high - self.low)
 
 

@@ -29,16 +29,15 @@ class Summary:
 
     @property
     def mean(self) -> FloatArray:
-        """NaN where no example counts."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(self.n > 0, self.total / self.n, np.nan)
+        """1, the worst, where no example counts: a condition never met says nothing good."""
+        return np.where(self.n > 0, self.total / np.maximum(self.n, 1), 1.0)
 
     @property
     def standard_error(self) -> FloatArray:
-        """Of the mean. Never below 1/n: a sample without a loss does not prove that there is none."""
+        """Of the mean; 1/n where all losses are equal: that does not prove that they always are."""
         n = np.maximum(self.n, 1)
-        variance = np.maximum(self.squares / n - (self.total / n) ** 2, 1.0 / n)
-        return np.asarray(np.sqrt(variance / n), dtype=np.float64)
+        deviation = self.standard_deviation
+        return np.where(deviation > 1e-9, deviation / np.sqrt(n), 1.0 / n)
 
     @property
     def standard_deviation(self) -> FloatArray:

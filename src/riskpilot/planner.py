@@ -1,0 +1,184 @@
+"""Before any data is spent: what can pass, how many samples a margin needs, and with what power."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import binom
+
+from riskpilot.errors import ProblemError
+from riskpilot.p_values import largest_passing_mean, smallest_n
+from riskpilot.problem import Problem, Risk
+
+
+@dataclass(frozen=True)
+class RiskPlan:
+    """What ``n_calibration`` examples can show about one risk, in the units of its losses.
+
+    ``largest_mean``: the largest calibration mean that passes, None where nothing can;
+    ``fewest``: the fewest examples with which anything can pass; ``power``: the probability that a
+    configuration of the given ``true_risk`` passes; ``needed``: how many examples make that
+    probability ``target_power``.
+    """
+
+    risk: Risk
+    family: str
+    n_calibration: int
+    largest_mean: float | None
+    fewest: int
+    true_risk: float | None = None
+    power: float | None = None
+    needed: int | None = None
+    target_power: float = 0.9
+
+    def __str__(self) -> str:
+        name, limit, m = self.risk.name, self.risk.limit, self.n_calibration
+        if self.largest_mean is None:
+            return (
+                f"{name} <= {limit:g}: nothing can pass with {m:,} calibration examples; "
+                f"it takes at least {self.fewest:,}."
+            )
+        text = (
+            f"{name} <= {limit:g}: with {m:,} calibration examples a mean of up to "
+            f"{self.largest_mean:.4g} passes ({self.family.replace('_', '-')} test)."
+        )
+        if self.power is not None:
+            text += (
+                f" A true risk of {self.true_risk:g} passes with probability {self.power:.2f}; "
+                f"for {self.target_power:g} it takes {self.needed:,} examples."
+            )
+        return text
+
+
+def plan_calibration(
+    problem: Problem,
+    n_calibration: int,
+    *,
+    true_risks: Mapping[str, float] | None = None,
+    target_power: float = 0.9,
+    binary: bool = True,
+    deviations: Mapping[str, float] | None = None,
+) -> list[RiskPlan]:
+    """What ``n_calibration`` examples can show about every risk of a problem.
+
+    ``true_risks``: the risk that a configuration is believed to have, for its power. ``binary``:
+    whether losses are 0/1, which decides what ``p_value="auto"`` means. ``deviations``: the
+    standard deviation of losses that are not 0/1, in their units.
+
+    >>> from riskpilot import Problem, Risk
+    >>> print(plan_calibration(Problem([Risk("error", 0.05)], "cost"), 40)[0])
+    error <= 0.05: nothing can pass with 40 calibration examples; it takes at least 45.
+    """
+    if n_calibration < 1 or int(n_calibration) != n_calibration:
+        raise ProblemError(
+            f"The number of calibration examples must be a whole number of at least 1, "
+            f"but it is {n_calibration!r}."
+        )
+    if not 0 < target_power < 1:
+        raise ProblemError(f"A power lies in (0, 1), but the target is {target_power!r}. Use 0.9.")
+    unknown = sorted({*(true_risks or {}), *(deviations or {})} - set(problem.names))
+    if unknown:
+        raise ProblemError(
+            f"True risks and deviations belong to risks of the problem "
+            f"({', '.join(problem.names)}), but {unknown[0]!r} is none of them."
+        )
+    plans = []
+    for risk in problem.risks:
+        width = risk.high - risk.low
+        deviation = (deviations or {}).get(risk.name)
+        std = None if deviation is None else deviation / width
+        family = risk.p_value if risk.p_value != "auto" else ("binomial" if binary else "betting")
+        largest = largest_passing_mean(family, risk.unit_limit, n_calibration, problem.delta, std)
+        true_risk = (true_risks or {}).get(risk.name)
+        power = needed = None
+        if true_risk is not None:
+            unit = _unit_risk(risk, true_risk)
+            power = passing_probability(
+                family, risk.unit_limit, unit, n_calibration, problem.delta, std
+            )
+            needed = samples_for_power(
+                family, risk.unit_limit, unit, problem.delta, target_power, std
+            )
+        plans.append(
+            RiskPlan(
+                risk=risk,
+                family=family,
+                n_calibration=int(n_calibration),
+                largest_mean=None if largest is None else risk.from_unit(largest),
+                fewest=smallest_n(family, risk.unit_limit, problem.delta),
+                true_risk=true_risk,
+                power=power,
+                needed=needed,
+                target_power=target_power,
+            )
+        )
+    return plans
+
+
+def passing_probability(
+    family: str, limit: float, risk: float, n: int, delta: float, std: float | None = None
+) -> float:
+    """The probability that n losses of mean ``risk`` pass; all on the unit scale.
+
+    Exact for 0/1 losses; a normal approximation where a standard deviation ``std`` is given.
+    """
+    largest = largest_passing_mean(family, limit, n, delta, std)
+    if largest is None:
+        return 0.0
+    if std is None:
+        return float(binom.cdf(math.floor(largest * n + 1e-9), n, risk))
+    z = (largest - risk) * math.sqrt(n) / max(std, 1e-12)
+    return 0.5 * math.erfc(-z / math.sqrt(2))
+
+
+def samples_for_power(
+    family: str,
+    limit: float,
+    risk: float,
+    delta: float,
+    power: float = 0.9,
+    std: float | None = None,
+) -> int:
+    """The number of examples with which a true ``risk`` passes with probability ``power``."""
+    # 0/1 losses make power rise in small steps back and forth: look a little around the first.
+    n = _first(lambda m: passing_probability(family, limit, risk, m, delta, std) >= power)
+    earlier = np.arange(max(1, int(0.97 * n)), n)
+    for m in earlier[:: max(1, len(earlier) // 200)]:
+        if passing_probability(family, limit, risk, int(m), delta, std) >= power:
+            return int(m)
+    return n
+
+
+def samples_to_pass(family: str, limit: float, mean: float, delta: float) -> int:
+    """The number of examples with which this empirical ``mean`` (unit scale) passes."""
+
+    def passes(n: int) -> bool:
+        largest = largest_passing_mean(family, limit, n, delta)
+        return largest is not None and largest >= mean
+
+    return _first(passes)
+
+
+def _first(holds: Callable[[int], bool]) -> int:
+    """The smallest n at which a condition that stays true becomes true, by doubling and halving."""
+    low, high = 0, 1
+    while not holds(high):
+        low, high = high, 2 * high
+        if high > 10**12:
+            return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _unit_risk(risk: Risk, true_risk: float) -> float:
+    unit = (true_risk - risk.low) / (risk.high - risk.low)
+    if not 0 <= unit < risk.unit_limit:
+        raise ProblemError(
+            f"Risk {risk.name!r}: a true risk that can be certified lies in "
+            f"[{risk.low:g}, {risk.limit:g}), but it is {true_risk:g}. At or above the limit, "
+            f"passing would be the error that delta bounds."
+        )
+    return unit

@@ -1,0 +1,153 @@
+"""Multiple testing: which hypotheses to reject so that any false rejection is rarer than delta.
+
+A procedure takes log p-values in testing order, shape (n,), and delta, and returns which hypotheses
+are rejected, shape (n,). Each keeps P(any false rejection) <= delta for super-uniform p-values of
+any dependence.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from riskpilot.errors import ProblemError
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+class Procedure(Protocol):
+    def __call__(self, log_p: FloatArray, delta: float, /) -> BoolArray: ...
+
+
+def fixed_sequence(log_p: FloatArray, delta: float) -> BoolArray:
+    """Reject in the given order until the first p >= delta. Theorem thm:ltt.
+
+    >>> fixed_sequence(np.log([0.01, 0.2, 0.01]), 0.1)
+    array([ True, False, False])
+    """
+    return np.logical_and.accumulate(np.asarray(log_p) < math.log(delta))
+
+
+def bonferroni(log_p: FloatArray, delta: float) -> BoolArray:
+    """Reject every p < delta / n.
+
+    >>> bonferroni(np.log([0.01, 0.2, 0.04]), 0.1)
+    array([ True, False, False])
+    """
+    log_p = np.asarray(log_p)
+    return log_p < math.log(delta) - math.log(max(len(log_p), 1))
+
+
+def holm(log_p: FloatArray, delta: float) -> BoolArray:
+    """Holm's step-down: Bonferroni over those that are left, from the smallest p on.
+
+    >>> holm(np.log([0.01, 0.2, 0.04]), 0.1)
+    array([ True, False,  True])
+    """
+    log_p = np.asarray(log_p)
+    order = np.argsort(log_p, kind="stable")
+    left = np.arange(len(log_p), 0, -1)
+    rejected = np.empty(len(log_p), dtype=bool)
+    rejected[order] = np.logical_and.accumulate(log_p[order] < math.log(delta) - np.log(left))
+    return rejected
+
+
+@dataclass(frozen=True)
+class Graphical:
+    """The graphical procedure of Bretz and others: weights, and where a rejected one's weight goes.
+
+    ``weights``: shape (n,), summing to at most 1; ``edges``: shape (n, n), ``edges[i][j]`` the
+    share of i's weight that goes to j when i is rejected; rows sum to at most 1, no loops.
+    Both must be fixed before calibration data is opened; they refer to positions in testing order.
+
+    >>> chain(3)(np.log([0.01, 0.2, 0.01]), 0.1)
+    array([ True, False, False])
+    """
+
+    weights: tuple[float, ...]
+    edges: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        weights, edges = np.asarray(self.weights, float), np.asarray(self.edges, float)
+        n = len(weights)
+        if weights.ndim != 1 or edges.shape != (n, n):
+            raise ProblemError(
+                f"A graph needs n weights and n x n edges, but has shapes {weights.shape} and "
+                f"{edges.shape}. Give one weight and one row of edges per candidate."
+            )
+        if not (weights >= 0).all() or weights.sum() > 1 + 1e-12:
+            raise ProblemError(
+                f"Weights of a graph must be at least 0 and sum to at most 1, but they sum to "
+                f"{weights.sum():g}. Divide them by their sum."
+            )
+        if not (edges >= 0).all() or (edges.sum(axis=1) > 1 + 1e-12).any() or edges.trace() != 0:
+            raise ProblemError(
+                "Edges of a graph must be at least 0, sum to at most 1 in each row, and be 0 on "
+                "the diagonal. Divide each row by its sum and drop loops."
+            )
+        object.__setattr__(self, "weights", tuple(map(float, weights)))
+        object.__setattr__(self, "edges", tuple(tuple(map(float, row)) for row in edges))
+
+    def __call__(self, log_p: FloatArray, delta: float, /) -> BoolArray:
+        log_p = np.asarray(log_p)
+        if len(log_p) != len(self.weights):
+            raise ProblemError(
+                f"The graph was made for {len(self.weights)} candidates, but {len(log_p)} are "
+                f"tested. Make it for that number: it is known from validation alone."
+            )
+        weights, edges = np.array(self.weights), np.array(self.edges)
+        active = np.ones(len(weights), dtype=bool)
+        while True:
+            with np.errstate(divide="ignore"):
+                passing = active & (log_p < np.log(weights) + math.log(delta))
+            if not passing.any():
+                return ~active
+            i = int(np.argmax(passing))
+            active[i] = False
+            weights, edges = _without(i, weights, edges)
+
+
+def _without(i: int, weights: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The graph after i is rejected: its weight and its edges go where they pointed."""
+    weights = weights + weights[i] * edges[i]
+    weights[i] = 0.0
+    through = edges[:, [i]] * edges[[i], :]  # j -> i -> k
+    back = 1 - edges[:, i] * edges[i, :]  # the share of j's weight that does not return to j
+    with np.errstate(invalid="ignore", divide="ignore"):
+        edges = np.where(back[:, None] > 0, (edges + through) / back[:, None], 0.0)
+    edges[i, :] = 0.0
+    edges[:, i] = 0.0
+    np.fill_diagonal(edges, 0.0)
+    return weights, edges
+
+
+def chain(n: int) -> Graphical:
+    """All weight on the first, each passing it on to the next: the fixed sequence as a graph."""
+    weights = tuple(1.0 if i == 0 else 0.0 for i in range(n))
+    return Graphical(weights, tuple(map(tuple, np.eye(n, k=1).tolist())))
+
+
+_BY_NAME: dict[str, Procedure] = {
+    "fixed_sequence": fixed_sequence,
+    "bonferroni": bonferroni,
+    "holm": holm,
+}
+
+
+def describe(procedure: Procedure) -> dict[str, Any]:
+    """A JSON-ready description, from which `from_description` makes the procedure again."""
+    if isinstance(procedure, Graphical):
+        return {"name": "graphical", "weights": procedure.weights, "edges": procedure.edges}
+    name = getattr(procedure, "__name__", type(procedure).__name__)
+    return {"name": name} if _BY_NAME.get(name) is procedure else {"name": f"custom: {name}"}
+
+
+def from_description(description: Mapping[str, Any]) -> Procedure | None:
+    """The procedure that a certificate names; None for one that only its user has."""
+    if description.get("name") == "graphical":
+        return Graphical(description["weights"], description["edges"])
+    return _BY_NAME.get(str(description.get("name")))

@@ -1,0 +1,336 @@
+"""Guided Bayesian optimisation (Algorithm alg:bo) as an Optuna sampler."""
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler
+from optuna.search_space import intersection_search_space
+from optuna.trial import FrozenTrial, TrialState
+
+from riskpilot import acquisition
+from riskpilot.acquisition import Front, Observations, Reference
+from riskpilot.losses import ValidationLosses
+from riskpilot.plots import Search
+from riskpilot.problem import Problem, Risk
+from riskpilot.region import DELTA_PRIME, Interval, interval
+from riskpilot.space import Space, from_unit
+from riskpilot.statistics import family
+from riskpilot.store import PROBLEM_KEY, SETTINGS_KEY, Record, record_of, validation_of
+
+FloatArray = npt.NDArray[np.float64]
+Pool = Callable[[int, int, np.random.Generator], float]
+
+_NO_LIMIT = Interval(np.inf, np.inf, np.inf, 0, feasible=True)
+# Proposals closer than this to an evaluated configuration would only repeat it.
+_SAME = 1e-4
+
+
+def ends_and_latin_hypercube(slot: int, size: int, rng: np.random.Generator) -> float:
+    """Where a parameter stands in the given slot of an initial pool of ``size``: lowest first, then
+    highest, then the places between, each once, in an order drawn for each parameter.
+
+    The draw depends on the parameter alone, so that slots can be filled by different workers.
+    """
+    if slot < 2:
+        return float(slot)
+    inner = max(size - 2, 1)
+    return float(rng.permutation(inner)[(slot - 2) % inner] + 1) / (inner + 1)
+
+
+def uniform(slot: int, size: int, rng: np.random.Generator) -> float:
+    """Uniformly at random, as in Algorithm alg:selection."""
+    return float(rng.random(slot + 1)[slot])
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """The choices that make up a search; a named one is a preset."""
+
+    pool: Pool = ends_and_latin_hypercube
+    reference: Reference = acquisition.guided_reference
+    front: Front = acquisition.posterior_front
+    safe_first: bool = True
+    region_family: str | None = None
+    """The bounds behind the region; None: those of the risk's own p-value."""
+    delta_prime: float = DELTA_PRIME
+
+
+GUIDED = Strategy()
+PAPER = Strategy(
+    pool=uniform,
+    front=acquisition.observed_front,
+    safe_first=False,
+    region_family="hoeffding_bentkus",
+    delta_prime=1e-4,
+)
+ONE_SIDED = Strategy(
+    pool=uniform,
+    reference=acquisition.one_sided_reference,
+    front=acquisition.observed_front,
+    safe_first=False,
+    region_family="hoeffding_bentkus",
+    delta_prime=1e-4,
+)
+HVI = Strategy(
+    pool=uniform,
+    reference=acquisition.fixed_reference,
+    front=acquisition.observed_front,
+    safe_first=False,
+)
+
+
+class GuidedSampler(BaseSampler):
+    """Proposes configurations whose test on calibration data will be a close call, and worth it.
+
+    ``problem``: risks, limits, delta. ``n_startup_trials``: size of the initial pool; by default
+    2 d + 3 for d parameters. ``delta_prime``: width of the region of interest (eq:region_i);
+    smaller is wider. ``strategy``: `GUIDED` by default; `PAPER` follows the paper to the letter.
+    ``n_calibration``: the number of calibration examples where evaluations do not bring them along.
+    Proposals depend on the seed, the trial's number and the finished trials alone, so that a search
+    that was interrupted goes on as if it had not been.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        n_startup_trials: int | None = None,
+        delta_prime: float | None = None,
+        seed: int | None = None,
+        strategy: Strategy = GUIDED,
+        n_calibration: int | None = None,
+    ) -> None:
+        self._problem = problem
+        self._n_startup_trials = n_startup_trials
+        self._strategy = strategy
+        self._delta_prime = strategy.delta_prime if delta_prime is None else delta_prime
+        self._n_calibration = n_calibration
+        self._seed = int(np.random.default_rng(seed).integers(2**31)) if seed is None else seed
+
+    def reseed_rng(self) -> None:
+        """Nothing to do: every draw depends on the trial's number, so workers never repeat one."""
+
+    def infer_relative_search_space(
+        self, study: optuna.Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        trials = study.get_trials(deepcopy=False)
+        space = _space(trials)
+        finished = [t for t in trials if t.state == TrialState.COMPLETE and record_of(t)]
+        if trial.number < self._pool_size(space) or len(finished) < 2:
+            return {}
+        return space
+
+    def sample_relative(
+        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        if not search_space:
+            return {}
+        problem = self._current_problem(study)
+        rng = self._rng(trial, "proposal")
+        state = self._state(study, problem, search_space, trial.number)
+        cover = state.space.cover(rng)
+        encode = state.space.encode
+        open_limits = problem.has_open_limits
+        value = acquisition.score(
+            state.model,
+            state.region,
+            encode(cover),
+            reference=acquisition.fixed_reference if open_limits else self._strategy.reference,
+            front=self._strategy.front,
+            safe_first=self._strategy.safe_first and not open_limits,
+        )
+        best = _maximise(lambda p: value(encode(p)), state.space, cover, state.taken, rng)
+        return {} if best is None else state.space.config(best)
+
+    def sample_independent(
+        self,
+        study: optuna.Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        trials = study.get_trials(deepcopy=False)
+        size = self._pool_size(_space(trials))
+        slot = sum(t.number < trial.number and "fixed_params" not in t.system_attrs for t in trials)
+        rng = self._rng(None, param_name)
+        pool = self._strategy.pool if trial.number < size else uniform
+        return from_unit(param_distribution, pool(slot, size, rng))
+
+    def region(self, validation: ValidationLosses, n_calibration: int | None) -> list[Interval]:
+        """The region of interest that the sample sizes and the spread of the losses imply."""
+        m = n_calibration or self._n_calibration or validation.n_examples
+        return [
+            _NO_LIMIT if risk.limit is None else self._interval(validation, risk, m)
+            for risk in validation.problem.risks
+        ]
+
+    def picture(self, study: optuna.Study, problem: Problem) -> Search | None:
+        """Region, reference point and initial pool as they stand, for drawing."""
+        trials = study.get_trials(deepcopy=False)
+        space = _space(trials)
+        finished = [t for t in trials if t.state == TrialState.COMPLETE and record_of(t)]
+        if len(finished) < 2 or not all(space.keys() <= t.params.keys() for t in finished):
+            return None
+        state = self._state(study, problem, space, None)
+        cover = state.space.encode(state.space.cover(np.random.default_rng(self._seed)))
+        reference = self._strategy.reference(
+            state.region, state.model.means(cover), state.model.observations.values
+        )
+        size = self._pool_size(space)
+        return Search(
+            intervals=tuple(state.region),
+            reference=tuple(map(float, reference)),
+            pool=tuple(t.number < size for t in finished),
+        )
+
+    def _state(
+        self,
+        study: optuna.Study,
+        problem: Problem,
+        search_space: dict[str, BaseDistribution],
+        current: int | None,
+    ) -> "_State":
+        space = Space(search_space)
+        done, records, pending = _split_trials(study, current, search_space)
+        points = np.array([space.point(t.params) for t in done])
+        waiting = np.array([space.point(t.params) for t in pending]).reshape(-1, len(search_space))
+        validation = validation_of(problem, records)
+        observations = Observations(
+            space.encode(points), *_objectives(validation), space.encode(waiting)
+        )
+        return _State(
+            space,
+            acquisition.fit(observations),
+            self.region(validation, _n_calibration(records)),
+            np.vstack([points, waiting]),
+        )
+
+    def _interval(self, validation: ValidationLosses, risk: Risk, m: int) -> Interval:
+        summary = validation.risks[risk.name].summary
+        n_validation = max(round(float(np.median(summary.n))), 1)
+        nearest = int(np.argmin(np.abs(summary.mean - risk.unit_limit)))
+        return interval(
+            risk,
+            self._strategy.region_family or family(risk, summary.binary),
+            n_validation=n_validation,
+            # A conditional risk counts only a share of the examples: the same share on both.
+            n_calibration=max(round(m * n_validation / validation.n_examples), 1),
+            delta=validation.problem.delta,
+            delta_prime=self._delta_prime,
+            std=float(summary.standard_deviation[nearest]),
+        )
+
+    def _pool_size(self, space: dict[str, BaseDistribution]) -> int:
+        if self._n_startup_trials is not None:
+            return self._n_startup_trials
+        return 2 * max(len(space), 1) + 3
+
+    def _rng(self, trial: FrozenTrial | None, purpose: str) -> np.random.Generator:
+        number = [] if trial is None else [trial.number]
+        return np.random.default_rng([self._seed, zlib.crc32(purpose.encode()), *number])
+
+    def _current_problem(self, study: optuna.Study) -> Problem:
+        """Limits may have been set since the sampler was made; the study knows."""
+        stored = study.user_attrs.get(PROBLEM_KEY)
+        return self._problem if stored is None else Problem.from_dict(stored)
+
+
+@dataclass(frozen=True)
+class _State:
+    """All that a proposal needs: the space, the fitted model, the region, and what is taken."""
+
+    space: Space
+    model: acquisition.Model
+    region: list[Interval]
+    taken: FloatArray
+
+
+def sampler_for(study: optuna.Study, problem: Problem, seed: int) -> GuidedSampler:
+    """The default sampler of a study, as its stored settings say."""
+    n_calibration = study.user_attrs.get(SETTINGS_KEY, {}).get("n_calibration")
+    return GuidedSampler(problem, seed=seed, n_calibration=n_calibration)
+
+
+def _space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
+    return intersection_search_space(list(trials))
+
+
+def _split_trials(
+    study: optuna.Study, current: int | None, search_space: dict[str, BaseDistribution]
+) -> tuple[list[FrozenTrial], list[Record], list[FrozenTrial]]:
+    """Finished trials with their records, and those that others still run."""
+    done, records, pending = [], [], []
+    for other in study.get_trials(deepcopy=False):
+        if not search_space.keys() <= other.params.keys() or other.number == current:
+            continue
+        if other.state == TrialState.COMPLETE and (record := record_of(other)) is not None:
+            done.append(other)
+            records.append(record)
+        elif other.state == TrialState.RUNNING:
+            pending.append(other)
+    return done, records, pending
+
+
+def _n_calibration(records: Sequence[Record]) -> int | None:
+    return next((r.n_calibration for r in reversed(records) if r.n_calibration), None)
+
+
+def _objectives(validation: ValidationLosses) -> tuple[FloatArray, FloatArray]:
+    """Values and noise variances, shape (n, c + 1) each; NaN where the noise is not known."""
+    values, variances = [], []
+    for risk in validation.problem.risks:
+        summary = validation.risks[risk.name].summary
+        values.append(risk.from_unit(summary.mean))
+        variances.append(((risk.high - risk.low) * summary.standard_error) ** 2)
+    error = validation.free_error
+    values.append(validation.free)
+    variances.append(np.full(len(validation.free), np.nan) if error is None else error**2)
+    return np.column_stack(values), np.column_stack(variances)
+
+
+def _maximise(
+    value: Callable[[FloatArray], FloatArray],
+    space: Space,
+    cover: FloatArray,
+    taken: FloatArray,
+    rng: np.random.Generator,
+) -> FloatArray | None:
+    """The best new point of the cover, refined twice; None where every point has been tried."""
+    candidates = _new(cover, taken)
+    if not len(candidates):
+        return None
+    scores = value(candidates)
+    for scale in (0.05, 0.01):
+        top = candidates[np.argsort(-scores)[:4]]
+        more = _new(space.near(top, scale, 64, rng), taken)
+        if len(more):
+            candidates = np.vstack([candidates, more])
+            scores = np.append(scores, value(more))
+    best: FloatArray = candidates[int(np.argmax(scores))]
+    return best
+
+
+def _new(candidates: FloatArray, taken: FloatArray) -> FloatArray:
+    if not len(taken):
+        return candidates
+    gap = np.full(len(candidates), np.inf)
+    for point in taken:  # a loop over few evaluations keeps the memory small
+        np.minimum(gap, np.abs(candidates - point).max(axis=1), out=gap)
+    return candidates[gap > _SAME]
+
+
+def picture(study: optuna.Study, problem: Problem) -> Search | None:
+    """What the search looked like at its end: region, reference point, and which trials were first.
+
+    None where the search cannot be told (another sampler, too few trials, a mixed space).
+    """
+    sampler = study.sampler
+    if not isinstance(sampler, GuidedSampler) or problem.has_open_limits:
+        return None
+    return sampler.picture(study, problem)

@@ -1,0 +1,283 @@
+"""The verdict: the best configuration that passed, or None, with the reasons."""
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from riskpilot.certificate import Certificate, Use, choose, issue
+from riskpilot.errors import LossError, ProblemError
+from riskpilot.losses import (
+    LossMapping,
+    ValidationLosses,
+    calibration_losses,
+    check_disjoint,
+    check_ids,
+    check_memory,
+    validation_losses,
+)
+from riskpilot.plan import TestPlan, TestResult, freeze_plan, run_test
+from riskpilot.planner import samples_to_pass
+from riskpilot.plots import Search, trade_off
+from riskpilot.problem import Problem
+from riskpilot.procedures import Procedure, fixed_sequence
+from riskpilot.report import write_report
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was chosen, and why that is safe.
+
+    ``config``: the certified configuration with the smallest free objective, or None where nothing
+    could be certified. ``candidates``: the tested configurations, in testing order; ``p_values``:
+    theirs, shape (n_candidates,); ``valid``: those that passed.
+    """
+
+    problem: Problem
+    config: dict[str, Any] | None
+    candidates: tuple[dict[str, Any], ...]
+    certificate: Certificate
+    plan: TestPlan = field(repr=False)
+    result: TestResult = field(repr=False)
+    validation: ValidationLosses = field(repr=False)
+    search: Search | None = field(repr=False, default=None)
+
+    @property
+    def p_values(self) -> FloatArray:
+        return np.exp(self.result.worst_log_p)
+
+    @property
+    def valid(self) -> tuple[dict[str, Any], ...]:
+        return tuple(
+            config
+            for config, passed in zip(self.candidates, self.result.passed, strict=True)
+            if passed
+        )
+
+    @property
+    def message(self) -> str:
+        """The verdict in plain words."""
+        if self.certificate.chosen is None:
+            return _nothing_certified(self.problem, self.candidates, self.plan, self.result)
+        return _certified(self)
+
+    def report(self, path: str | Path) -> Path:
+        """Write a page that shows the selection, for people, and return where it is."""
+        return write_report(
+            path,
+            message=self.message,
+            certificate=self.certificate,
+            plan=self.plan,
+            result=self.result,
+            validation=self.validation,
+            search=self.search,
+        )
+
+    def figure(self) -> go.Figure:
+        """The trade-off: every configuration, the region, the order of the test, the choice."""
+        return trade_off(
+            self.plan, self.result, self.validation, self.certificate.chosen, self.search
+        )
+
+    def __str__(self) -> str:
+        return self.message
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.message)}</pre>"
+
+
+def select_from_losses(
+    problem: Problem,
+    *,
+    validation: LossMapping,
+    calibration: LossMapping,
+    configs: Sequence[Mapping[str, Any]] | None = None,
+    procedure: Procedure = fixed_sequence,
+    validation_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
+    calibration_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
+    seed: int = 0,
+) -> Selection:
+    """Select among n configurations whose losses are all there (Algorithm alg:selection).
+
+    ``validation``, ``calibration``: mappings from name to losses; risks of shape (n, k) and (n, m),
+    the free objective of shape (n,) or (n, k), needed on validation only. ``configs``: what the n
+    rows stand for; their index by default. ``seed``: of the order in which the betting test sees
+    the calibration examples.
+
+    >>> from riskpilot import Problem, Risk
+    >>> rng = np.random.default_rng(0)
+    >>> error, cost = np.array([[0.05], [0.08], [0.3]]), np.array([3.0, 2.0, 1.0])
+    >>> selection = select_from_losses(
+    ...     Problem([Risk("error", limit=0.1)], minimize="cost"),
+    ...     validation={"error": rng.random((3, 2000)) < error, "cost": cost},
+    ...     calibration={"error": rng.random((3, 2000)) < error},
+    ...     configs=[{"size": "large"}, {"size": "medium"}, {"size": "small"}],
+    ... )
+    >>> selection.config
+    {'size': 'medium'}
+    """
+    if not isinstance(problem, Problem):
+        raise ProblemError(
+            f"select_from_losses takes a Problem first, but got a {type(problem).__name__}. "
+            f'Write Problem([Risk("error", limit=0.1)], minimize="cost").'
+        )
+    check_limits(problem)
+    check_ids(validation_ids, calibration_ids)
+    seen = validation_losses(problem, validation)
+    names = _configs(configs, seen.n_configs)
+    plan = freeze_plan(seen, seed=seed)
+    check_memory(validation, calibration)
+    sealed = calibration_losses(problem, calibration)
+    if sealed.n_configs != seen.n_configs:
+        raise LossError(
+            f"Validation has {seen.n_configs} configurations and calibration {sealed.n_configs}. "
+            f"Row i of both must belong to the same configuration."
+        )
+    check_disjoint(seen, sealed)
+    result = run_test(plan, sealed, procedure)
+    chosen_names = [names[row] for row in plan.order]
+    return conclude(problem, seen, plan, result, procedure, chosen_names)
+
+
+def check_limits(problem: Problem) -> None:
+    """Refuse to open calibration data while a limit is open."""
+    for risk in problem.risks:
+        _ = risk.unit_limit
+
+
+def conclude(
+    problem: Problem,
+    validation: ValidationLosses,
+    plan: TestPlan,
+    result: TestResult,
+    procedure: Procedure,
+    configs: Sequence[Mapping[str, Any]],
+    *,
+    use: Use | None = None,
+    created: str | None = None,
+    search_seed: int | None = None,
+    search: Search | None = None,
+) -> Selection:
+    """Choose among what passed, and write it down."""
+    use = use or Use()
+    chosen = choose(plan, result)
+    config = None if chosen is None else dict(configs[chosen])
+    certificate = issue(
+        plan,
+        result,
+        procedure,
+        configs,
+        chosen,
+        promise=_promise(plan.problem, config, use),
+        created=created or datetime.now(UTC).isoformat(timespec="seconds"),
+        use=use,
+        problem=problem,
+        search_seed=search_seed,
+    )
+    candidates = tuple(dict(config) for config in configs)
+    return Selection(problem, config, candidates, certificate, plan, result, validation, search)
+
+
+def _configs(configs: Sequence[Mapping[str, Any]] | None, n: int) -> Sequence[Mapping[str, Any]]:
+    if configs is None:
+        return [{"index": i} for i in range(n)]
+    if len(configs) != n:
+        raise LossError(
+            f"There are {n} rows of losses but {len(configs)} configs. Give one config per row."
+        )
+    for config in configs:
+        if not isinstance(config, Mapping):
+            raise LossError(
+                f"configs must be mappings of parameters to values, but one is {config!r}. "
+                f'Write {{"threshold": 0.5}}.'
+            )
+    return configs
+
+
+def _promise(problem: Problem, config: Mapping[str, Any] | None, use: Use) -> str:
+    if config is None:
+        return "Nothing is promised: no configuration could be certified."
+    limits = " and ".join(f"{risk.name} <= {risk.limit:g}" for risk in problem.risks)
+    again = (
+        ""
+        if use.number == 1
+        else f" This is question {use.number} to the same calibration data: the promise holds for "
+        f"each question on its own, not for all of them at once."
+    )
+    return (
+        f"With probability at least {100 * (1 - problem.delta):g}% over the draw of the "
+        f"calibration data, the configuration {dict(config)} has {limits} on new data from the "
+        f"same distribution.{again}"
+    )
+
+
+def _certified(selection: Selection) -> str:
+    chosen = selection.certificate.chosen
+    assert chosen is not None
+    plan, result, problem = selection.plan, selection.result, selection.problem
+    lines = [f"Chosen: {selection.config}", selection.certificate.promise]
+    for i, risk in enumerate(problem.risks):
+        lines.append(
+            f"  {risk.name}: {result.means[chosen, i]:.4g} on {result.n[chosen, i]:,} calibration "
+            f"examples, limit {risk.limit:g}, p = {_p(result.log_p[chosen, i])}"
+        )
+    lines.append(f"  {problem.minimize}: {plan.free[chosen]:.4g} on validation")
+    lines.append(
+        f"{int(result.passed.sum())} of {len(plan.order)} candidates passed; "
+        f"{plan.n_configs} configurations were considered."
+    )
+    return "\n".join(lines)
+
+
+def _nothing_certified(
+    problem: Problem,
+    candidates: Sequence[Mapping[str, Any]],
+    plan: TestPlan,
+    result: TestResult,
+) -> str:
+    worst = result.worst_log_p
+    closest = int(np.argmin(worst))
+    lines = [
+        "Nothing could be certified: no configuration is shown to keep every limit.",
+        f"Closest: {dict(candidates[closest])}",
+    ]
+    for i, risk in enumerate(problem.risks):
+        mean, n = float(result.means[closest, i]), int(result.n[closest, i])
+        line = (
+            f"  {risk.name}: {mean:.4g} on {n:,} calibration examples, limit {risk.limit:g}, "
+            f"p = {_p(result.log_p[closest, i])}"
+        )
+        if result.log_p[closest, i] >= math.log(plan.problem.delta):
+            line += f"; {_what_would_decide(plan, i, mean, n)}"
+        lines.append(line)
+    if worst[closest] < math.log(plan.problem.delta):
+        lines.append(
+            "It stands behind a candidate that failed, so the order of the test did not reach it."
+        )
+    return "\n".join(lines)
+
+
+def _what_would_decide(plan: TestPlan, i: int, mean: float, n: int) -> str:
+    risk = plan.problem.risks[i]
+    unit = (mean - risk.low) / (risk.high - risk.low)
+    if unit >= risk.unit_limit:
+        return "more examples would not help at this mean: it is not below the limit"
+    if n == 0:
+        return "no calibration example counts for it"
+    needed = samples_to_pass(plan.families[risk.name], risk.unit_limit, unit, plan.problem.delta)
+    return f"about {needed:,} examples with this mean would have passed"
+
+
+def _p(log_p: float) -> str:
+    if log_p < math.log(1e-4):
+        return f"1e{math.floor(log_p / math.log(10))}"
+    return f"{math.exp(log_p):.2g}"

@@ -1,0 +1,143 @@
+"""A search space of Optuna distributions as a unit cube that surrogates understand."""
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from scipy.stats import qmc
+
+FloatArray = npt.NDArray[np.float64]
+
+_ENUMERATE_UP_TO = 4096
+
+
+def n_values(distribution: BaseDistribution) -> float:
+    """How many values a parameter can take; infinite for continuous ones."""
+    if isinstance(distribution, CategoricalDistribution):
+        return len(distribution.choices)
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    if distribution.low == distribution.high:
+        return 1
+    if distribution.step is None:
+        return math.inf
+    return math.floor((distribution.high - distribution.low) / distribution.step + 1e-9) + 1
+
+
+def to_unit(distribution: BaseDistribution, value: Any) -> float:
+    """The place of a value in [0, 1]; a choice sits in the middle of its share."""
+    if isinstance(distribution, CategoricalDistribution):
+        index = distribution.to_internal_repr(value)
+        return (index + 0.5) / len(distribution.choices)
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    low, high, at = float(distribution.low), float(distribution.high), float(value)
+    if low == high:
+        return 0.5
+    if distribution.log:
+        low, high, at = math.log(low), math.log(high), math.log(at)
+    return min(max((at - low) / (high - low), 0.0), 1.0)
+
+
+def from_unit(distribution: BaseDistribution, u: float) -> Any:
+    """The allowed value nearest to a place in [0, 1]."""
+    if isinstance(distribution, CategoricalDistribution):
+        k = len(distribution.choices)
+        return distribution.choices[min(int(u * k), k - 1)]
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    low, high = float(distribution.low), float(distribution.high)
+    if distribution.log:
+        value = math.exp(math.log(low) + u * (math.log(high) - math.log(low)))
+    else:
+        value = low + u * (high - low)
+    if distribution.step is not None:
+        value = low + round((value - low) / distribution.step) * distribution.step
+    value = min(max(value, low), high)
+    return round(value) if isinstance(distribution, IntDistribution) else value
+
+
+@dataclass(frozen=True)
+class Space:
+    """Named distributions. Points are rows of unit coordinates, one column per parameter."""
+
+    distributions: Mapping[str, BaseDistribution]
+
+    def point(self, params: Mapping[str, Any]) -> FloatArray:
+        """The unit coordinates of a configuration, shape (d,)."""
+        return np.array([to_unit(dist, params[name]) for name, dist in self.distributions.items()])
+
+    def config(self, point: FloatArray) -> dict[str, Any]:
+        return {
+            name: from_unit(dist, float(u))
+            for (name, dist), u in zip(self.distributions.items(), point, strict=True)
+        }
+
+    def cover(self, rng: np.random.Generator) -> FloatArray:
+        """Points that cover the space: every one of a small discrete space, Sobol points else."""
+        d = len(self.distributions)
+        sizes = [n_values(dist) for dist in self.distributions.values()]
+        if math.prod(sizes) <= _ENUMERATE_UP_TO:
+            axes = [
+                [to_unit(dist, from_unit(dist, u)) for u in _places(dist, int(size))]
+                for dist, size in zip(self.distributions.values(), sizes, strict=True)
+            ]
+            return np.array(list(itertools.product(*axes)))
+        if d == 1:
+            return self.snap(np.linspace(0.0, 1.0, 1025)[:, None])
+        sobol = qmc.Sobol(d, rng=rng).random_base2(11 if d <= 3 else 12)
+        corners = np.array(list(itertools.product((0.0, 1.0), repeat=min(d, 6))))
+        filled = np.where(rng.random((len(corners), d)) < 0.5, 0.0, 1.0)
+        filled[:, : corners.shape[1]] = corners
+        return self.snap(np.vstack([sobol, filled]))
+
+    def near(
+        self, points: FloatArray, scale: float, n: int, rng: np.random.Generator
+    ) -> FloatArray:
+        """``n`` points around each of ``points``; choices are drawn anew now and then."""
+        d = len(self.distributions)
+        centres = np.repeat(points, n, axis=0)
+        moved = centres + scale * rng.standard_normal(centres.shape)
+        for i, dist in enumerate(self.distributions.values()):
+            if isinstance(dist, CategoricalDistribution):
+                redraw = rng.random(len(moved)) < 1 / (d + 1)
+                moved[:, i] = np.where(redraw, rng.random(len(moved)), centres[:, i])
+        return self.snap(np.clip(moved, 0.0, 1.0))
+
+    def snap(self, points: FloatArray) -> FloatArray:
+        """Move coordinates to values that exist."""
+        snapped = points.copy()
+        for i, dist in enumerate(self.distributions.values()):
+            if n_values(dist) < math.inf:
+                unique, where = np.unique(points[:, i], return_inverse=True)
+                places = np.array([to_unit(dist, from_unit(dist, float(u))) for u in unique])
+                snapped[:, i] = places[where]
+        return snapped
+
+    def encode(self, points: FloatArray) -> FloatArray:
+        """Coordinates for the surrogate: each choice of a categorical becomes a column."""
+        columns: list[FloatArray] = []
+        for i, dist in enumerate(self.distributions.values()):
+            if isinstance(dist, CategoricalDistribution):
+                k = len(dist.choices)
+                index = np.minimum((points[:, i] * k).astype(int), k - 1)
+                columns.extend(np.eye(k)[index].T / math.sqrt(2))  # two choices lie 1 apart
+            else:
+                columns.append(points[:, i])
+        return np.column_stack(columns)
+
+
+def _places(distribution: BaseDistribution, size: int) -> FloatArray:
+    """One place in [0, 1] for each value of a discrete parameter."""
+    if isinstance(distribution, CategoricalDistribution):
+        return (np.arange(size) + 0.5) / size
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    step = distribution.step or 1
+    return np.array([to_unit(distribution, distribution.low + i * step) for i in range(size)])

@@ -1,0 +1,238 @@
+"""Studies: ordinary Optuna studies that carry a problem, and objectives that record losses."""
+
+import logging
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import optuna
+from optuna.samplers import BaseSampler
+from optuna.trial import TrialState
+
+from riskpilot.errors import LossError, StudyError
+from riskpilot.losses import Evaluation, check_ids
+from riskpilot.p_values import largest_passing_mean
+from riskpilot.problem import Problem
+from riskpilot.sampler import sampler_for
+from riskpilot.statistics import family
+from riskpilot.store import (
+    ERROR_KEY,
+    LEDGER_KEY,
+    PROBLEM_KEY,
+    SETTINGS_KEY,
+    attach_store,
+    problem_of,
+    record_of,
+    validation_of,
+    write_evaluation,
+)
+
+logger = logging.getLogger("riskpilot")
+
+
+def create_study(
+    problem: Problem,
+    *,
+    storage: str | optuna.storages.BaseStorage | None = None,
+    study_name: str | None = None,
+    sampler: BaseSampler | None = None,
+    seed: int | None = None,
+    safe: Mapping[str, Any] | None = None,
+    n_calibration: int | None = None,
+    artifact_store: Any = None,
+    load_if_exists: bool = False,
+) -> optuna.Study:
+    """An Optuna study for ``problem``, with `GuidedSampler` unless another ``sampler`` is given.
+
+    ``safe``: a configuration known to keep the risks low; it is evaluated first, and makes a run
+    that certifies nothing rare. ``n_calibration``: how many calibration examples there will be,
+    where evaluations do not bring their losses along. ``artifact_store``: where losses go; by
+    default a folder beside the file of a SQLite or journal storage, memory without a storage.
+
+    >>> from riskpilot import Problem, Risk
+    >>> study = create_study(Problem([Risk("error", 0.2)], minimize="cost"), seed=0)
+    >>> len(study.directions)
+    2
+    """
+    if not isinstance(problem, Problem):
+        raise StudyError(
+            f"create_study takes a Problem, but got a {type(problem).__name__}. "
+            f'Write create_study(Problem([Risk("error", limit=0.1)], minimize="cost")).'
+        )
+    study = optuna.create_study(
+        storage=storage,
+        study_name=study_name,
+        directions=["minimize"] * (len(problem.risks) + 1),
+        load_if_exists=load_if_exists,
+    )
+    if PROBLEM_KEY in study.user_attrs:
+        return _continued(study, problem, storage, sampler, artifact_store)
+    attach_store(study, storage, artifact_store)
+    seed = int(np.random.default_rng(seed).integers(2**31)) if seed is None else seed
+    study.set_user_attr(PROBLEM_KEY, problem.to_dict())
+    study.set_user_attr(SETTINGS_KEY, {"seed": seed, "n_calibration": n_calibration})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study.set_metric_names([*problem.names, problem.minimize])
+    study.sampler = sampler or sampler_for(study, problem, seed)
+    if safe is not None:
+        study.enqueue_trial(dict(safe), user_attrs={"riskpilot:safe": True})
+    return study
+
+
+def load_study(
+    *,
+    storage: str | optuna.storages.BaseStorage,
+    study_name: str | None = None,
+    sampler: BaseSampler | None = None,
+    artifact_store: Any = None,
+) -> optuna.Study:
+    """A study made by `create_study`, ready to go on or to select from."""
+    study = optuna.load_study(study_name=study_name, storage=storage)
+    return _continued(study, problem_of(study), storage, sampler, artifact_store)
+
+
+def _continued(
+    study: optuna.Study,
+    problem: Problem,
+    storage: str | optuna.storages.BaseStorage | None,
+    sampler: BaseSampler | None,
+    artifact_store: Any,
+) -> optuna.Study:
+    stored = problem_of(study)
+    if stored != problem:
+        raise StudyError(
+            f"The study {study.study_name!r} exists and has another problem: {stored} "
+            f"Use another study_name, or set limits with riskpilot.set_limits(study, ...)."
+        )
+    attach_store(study, storage, artifact_store)
+    seed = study.user_attrs[SETTINGS_KEY]["seed"]
+    study.sampler = sampler or sampler_for(study, problem, seed)
+    return study
+
+
+def objective(
+    study: optuna.Study,
+    evaluate: Callable[[optuna.Trial], Evaluation],
+    *,
+    validation_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
+    calibration_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
+) -> Callable[[optuna.Trial], tuple[float, ...]]:
+    """The function for ``study.optimize``: evaluates a trial and records its losses.
+
+    Optuna sees the validation means of the risks and the free objective. Calibration losses go to
+    the artifact store unread. Ids of the examples, where given, must not overlap. An error is kept
+    with the failed trial and raised; ``study.optimize(..., catch=(Exception,))`` goes on after it.
+    """
+    problem_of(study)
+    check_ids(validation_ids, calibration_ids)
+
+    def record(trial: optuna.Trial) -> tuple[float, ...]:
+        problem = problem_of(study)
+        try:
+            evaluation = evaluate(trial)
+            if not isinstance(evaluation, Evaluation):
+                raise LossError(
+                    f"The evaluation of a trial must return an Evaluation, but it returned a "
+                    f"{type(evaluation).__name__}. Write return Evaluation(validation={{...}}, "
+                    f"calibration={{...}})."
+                )
+            written = write_evaluation(study, trial, problem, evaluation)
+        except Exception as error:
+            trial.set_user_attr(ERROR_KEY, f"{type(error).__name__}: {error}"[:2000])
+            raise
+        losses = validation_of(problem, [written])
+        means = [
+            float(risk.from_unit(losses.risks[risk.name].summary.mean)[0]) for risk in problem.risks
+        ]
+        return (*means, written.free)
+
+    return record
+
+
+@dataclass(frozen=True)
+class LimitSuggestion:
+    """What the evaluations so far say about a limit for one risk, from validation alone.
+
+    ``lowest``, ``highest``: the range of the risk over the pool; ``smallest_limit``: the smallest
+    limit that the safest of them is expected to pass.
+    """
+
+    name: str
+    lowest: float
+    highest: float
+    smallest_limit: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {self.lowest:.4g} to {self.highest:.4g} on validation; "
+            f"limits from {self.smallest_limit:.4g} can be certified"
+        )
+
+
+def suggest_limits(study: optuna.Study) -> dict[str, LimitSuggestion]:
+    """For each risk, its range over the finished trials and the smallest limit worth setting.
+
+    The paper's advice: choose limits inside the range that the initial pool shows. Looks at
+    validation alone, so that the limits can still be chosen freely.
+    """
+    problem = problem_of(study)
+    trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    records = [record for trial in trials if (record := record_of(trial)) is not None]
+    if not records:
+        raise StudyError(
+            "suggest_limits reads finished evaluations, and there is none yet. Run the initial "
+            "pool first: study.optimize(objective, n_trials=5)."
+        )
+    last = records[-1]
+    settings = study.user_attrs.get(SETTINGS_KEY, {})
+    m = last.n_calibration or settings.get("n_calibration") or last.n_validation
+    validation = validation_of(problem, records)
+    result = {}
+    for risk in problem.risks:
+        summary = validation.risks[risk.name].summary
+        safest = int(np.argmin(summary.mean))
+        smallest = _smallest_limit(
+            family(risk, summary.binary),
+            float(summary.mean[safest]),
+            max(round(m * summary.n[safest] / validation.n_examples), 1),
+            problem.delta,
+            float(summary.standard_deviation[safest]),
+        )
+        result[risk.name] = LimitSuggestion(
+            risk.name,
+            risk.from_unit(float(summary.mean.min())),
+            risk.from_unit(float(summary.mean.max())),
+            risk.from_unit(smallest),
+        )
+    return result
+
+
+def set_limits(study: optuna.Study, **limits: float) -> Problem:
+    """Set limits that were left open; not after a selection has opened the calibration data."""
+    problem = problem_of(study)
+    if study.user_attrs.get(LEDGER_KEY):
+        raise StudyError(
+            "The limits of this study cannot change any more: a selection has opened the "
+            "calibration data. Ask with other limits through select(study, problem=...), which "
+            "records that as another use of the data."
+        )
+    changed = problem.with_limits(**limits)
+    study.set_user_attr(PROBLEM_KEY, changed.to_dict())
+    return changed
+
+
+def _smallest_limit(test: str, mean: float, n: int, delta: float, std: float) -> float:
+    """The smallest limit (unit scale) whose alpha_max reaches ``mean``, by bisection."""
+    low, high = mean, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        passing = largest_passing_mean(test, middle, n, delta, std)
+        if passing is not None and passing >= mean:
+            high = middle
+        else:
+            low = middle
+    return high
