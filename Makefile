@@ -1,0 +1,57 @@
+# Every task of the project; `make help` lists them. Set-up happens by itself in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+SOURCES := src tests benchmarks experiments examples docs
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint guarantees bench replay docs clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "riskpilot needs Python 3.11 or newer; $(PYTHON) is older. Use make PYTHON=python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp for each set of extras: installed again only when the requirements change.
+$(VENV)/.installed-core: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.installed-test: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) install -c constraints.txt -e '.[test,parquet,baselines,tasks,bench]'
+	@touch $@ $(VENV)/.installed-core
+
+$(VENV)/.installed-docs: $(VENV)/.installed-core
+	$(PIP) install -c constraints.txt -e '.[docs]'
+	@touch $@
+
+demo: $(VENV)/.installed-core  ## certify a fair income model on the bundled census data
+	$(BIN)/riskpilot demo
+
+test: $(VENV)/.installed-test lint  ## everything that must pass: lint, types, tests, doctests
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/.installed-test  ## style, types and the one-way flow of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+guarantees: $(VENV)/.installed-test  ## the Monte Carlo tests at length
+	$(BIN)/python -m pytest -n auto tests/guarantees --long
+
+bench: $(VENV)/.installed-test  ## speed against peers, as ratios from one run
+	$(BIN)/python -m benchmarks
+
+replay: $(VENV)/.installed-test  ## the paper's experiments from their loss tables
+	$(BIN)/riskpilot bench --out experiments/results
+
+docs: $(VENV)/.installed-docs  ## build the documentation into site/
+	$(BIN)/mkdocs build --strict
+
+clean:  ## remove what was built
+	rm -rf $(VENV) site demo build dist .mypy_cache .pytest_cache .ruff_cache
