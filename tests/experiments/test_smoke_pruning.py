@@ -85,7 +85,7 @@ def options(data: Path, out: Path, *more: str) -> list[str]:
         "token-steps": 3,
         "head-steps": 4,
         "exit-steps": 5,
-        "precision": "float32",
+        "precision": "bfloat16",
     }
     small = [f"--{name}={value}" for name, value in sizes.items()]
     return ["--data", str(data), "--out", str(out), "--device", "cpu", *small, *more]
