@@ -49,7 +49,8 @@ def log_binomial(count: ArrayLike, n: ArrayLike, limit: float) -> FloatArray:
         log_p: FloatArray = np.log(cdf)
     tiny = cdf < _SMALLEST_CDF
     if tiny.any():
-        log_p = np.where(tiny, _log_binomial_tail(count, n, limit), log_p)
+        log_p = np.array(log_p)
+        log_p[tiny] = _log_binomial_tail(count[tiny], n[tiny], limit)
     return _or_one(log_p, n)
 
 
@@ -108,7 +109,9 @@ def _log_betting_block(losses: FloatArray, limit: float, delta: float) -> FloatA
         capital = capital + _log_product(1 + bet * block)
         np.maximum(best, capital, out=best)
         # Past a target, play for the next one: the largest capital is kept whatever comes.
-        target = np.where(capital >= target, level * (np.floor(capital / level) + 1), target)
+        # It is set from the capital itself: on a fixed grid of targets a sliver would be missing
+        # now and then, and the bets after that would follow the rounding of the machine.
+        target = np.where(capital >= target, capital + level, target)
         deviation = block - total / (seen + 1)  # from the mean so far, the limit itself at first
         if conditional:
             block_counts = counts[time:stop]
@@ -124,6 +127,8 @@ def _log_betting_block(losses: FloatArray, limit: float, delta: float) -> FloatA
 
 def _log_product(factors: FloatArray) -> FloatArray:
     """log of the product over axis 0. Factors are at least 1 - LARGEST_BET: 200 cannot vanish."""
+    if factors.max() > 30:  # a limit near 1 allows bets so large that 200 could overflow
+        return np.asarray(np.log(factors).sum(axis=0))
     result = np.zeros(factors.shape[1])
     for start in range(0, len(factors), 200):
         result += np.log(np.prod(factors[start : start + 200], axis=0))

@@ -1,0 +1,23 @@
+"""Options and quiet for the whole suite."""
+
+import optuna
+import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--long",
+        action="store_true",
+        help="Run the Monte Carlo tests of tests/guarantees with 20 times the replications.",
+    )
+
+
+@pytest.fixture(scope="session")
+def effort(request):
+    """By how much to multiply the replications of a Monte Carlo test."""
+    return 20 if request.config.getoption("--long") else 1
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quiet_optuna():
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
