@@ -72,9 +72,15 @@ class Graphical:
     edges: tuple[tuple[float, ...], ...]
 
     def __post_init__(self) -> None:
-        weights, edges = np.asarray(self.weights, float), np.asarray(self.edges, float)
+        try:
+            weights, edges = np.asarray(self.weights, float), np.asarray(self.edges, float)
+        except (TypeError, ValueError) as error:
+            raise ProblemError(
+                f"A graph needs n weights and n x n edges, all numbers, but they cannot be read: "
+                f"{error}. Give one weight and one row of n edges per candidate."
+            ) from error
         n = len(weights)
-        if weights.ndim != 1 or edges.shape != (n, n):
+        if weights.ndim != 1 or n == 0 or edges.shape != (n, n):
             raise ProblemError(
                 f"A graph needs n weights and n x n edges, but has shapes {weights.shape} and "
                 f"{edges.shape}. Give one weight and one row of edges per candidate."
@@ -86,8 +92,9 @@ class Graphical:
             )
         if not (edges >= 0).all() or (edges.sum(axis=1) > 1 + 1e-12).any() or edges.trace() != 0:
             raise ProblemError(
-                "Edges of a graph must be at least 0, sum to at most 1 in each row, and be 0 on "
-                "the diagonal. Divide each row by its sum and drop loops."
+                f"Edges of a graph must be at least 0, sum to at most 1 in each row, and be 0 on "
+                f"the diagonal, but they are {edges.tolist()}. Divide each row by its sum and drop "
+                f"loops."
             )
         object.__setattr__(self, "weights", tuple(map(float, weights)))
         object.__setattr__(self, "edges", tuple(tuple(map(float, row)) for row in edges))
@@ -127,6 +134,11 @@ def _without(i: int, weights: FloatArray, edges: FloatArray) -> tuple[FloatArray
 
 def chain(n: int) -> Graphical:
     """All weight on the first, each passing it on to the next: the fixed sequence as a graph."""
+    if n < 1:
+        raise ProblemError(
+            f"A chain needs at least one candidate, but n is {n!r}. "
+            f"Make it for the number of candidates."
+        )
     weights = tuple(1.0 if i == 0 else 0.0 for i in range(n))
     return Graphical(weights, tuple(map(tuple, np.eye(n, k=1).tolist())))
 
