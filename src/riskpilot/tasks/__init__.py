@@ -23,8 +23,8 @@ _LOADERS: dict[str, tuple[str, Callable[[Path], Task]]] = {
     "selective_waterbirds": ("waterbirds/table.npz", robustness.load_selective_waterbirds),
     "selective_celeba": ("celeba/table.npz", robustness.load_selective_celeba),
     "vae": ("vae/table.npz", vae.load_vae),
-    "pruning": ("pruning/pruning.npz", pruning.load_pruning),
-    "early_exit": ("pruning/early_exit.npz", pruning.load_early_exit),
+    "pruning": ("pruning/table.npz", pruning.load_pruning),
+    "early_exit": ("early_exit/table.npz", pruning.load_early_exit),
 }
 NAMES = (*_LOADERS, "synthetic")
 _SEEDED = ("fairness", "synthetic")

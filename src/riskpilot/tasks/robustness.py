@@ -18,9 +18,9 @@ from riskpilot.tasks.task import Config, FloatArray, IntArray, Losses, Split, Ta
 
 SPLITS: tuple[Split, ...] = ("validation", "held_out")
 MISCOVERAGE = 0.05
-WATERBIRDS_CELLS = ((0.08,), (0.09,), (0.1,), (0.11,))
+WATERBIRDS_CELLS = ((0.155,), (0.165,), (0.175,), (0.185,))
 CELEBA_CELLS = ((0.16,), (0.18,), (0.2,), (0.22,), (0.24,))
-SELECTIVE_WATERBIRDS_CELLS = tuple((limit, MISCOVERAGE) for limit in (0.07, 0.08, 0.09, 0.1))
+SELECTIVE_WATERBIRDS_CELLS = tuple((limit, MISCOVERAGE) for limit in (0.145, 0.155, 0.165, 0.175))
 SELECTIVE_CELEBA_CELLS = tuple((limit, MISCOVERAGE) for limit in (0.16, 0.18, 0.2, 0.22))
 
 

@@ -12,7 +12,7 @@ from riskpilot.problem import Problem, Risk
 from riskpilot.tasks.table import load
 from riskpilot.tasks.task import Config, FloatArray, IntArray, Losses, Split, Task
 
-CELLS = ((0.02,), (0.025,), (0.03,), (0.035,), (0.04,))
+CELLS = ((0.015,), (0.02,), (0.03,), (0.04,), (0.05,))
 
 
 def load_vae(table_path: str | Path) -> Task:
