@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot import acquisition
 from riskpilot.acquisition import Front, Observations, Reference
+from riskpilot.errors import ProblemError
 from riskpilot.losses import ValidationLosses
 from riskpilot.plots import Search
 from riskpilot.problem import Problem, Risk
@@ -106,6 +107,7 @@ class GuidedSampler(BaseSampler):
         strategy: Strategy = GUIDED,
         n_calibration: int | None = None,
     ) -> None:
+        _check_settings(problem, n_startup_trials, delta_prime, n_calibration)
         self._problem = problem
         self._n_startup_trials = n_startup_trials
         self._strategy = strategy
@@ -175,7 +177,9 @@ class GuidedSampler(BaseSampler):
         trials = study.get_trials(deepcopy=False)
         space = _space(trials)
         finished = [t for t in trials if t.state == TrialState.COMPLETE and record_of(t)]
-        if len(finished) < 2 or not all(space.keys() <= t.params.keys() for t in finished):
+        if not space or len(finished) < 2:
+            return None
+        if not all(space.keys() <= t.params.keys() for t in finished):
             return None
         state = self._state(study, problem, space, None)
         cover = state.space.encode(state.space.cover(np.random.default_rng(self._seed)))
@@ -197,12 +201,12 @@ class GuidedSampler(BaseSampler):
         current: int | None,
     ) -> "_State":
         space = Space(search_space)
-        done, records, pending = _split_trials(study, current, search_space)
+        done, records, pending = split_trials(study, current, search_space)
         points = np.array([space.point(t.params) for t in done])
         waiting = np.array([space.point(t.params) for t in pending]).reshape(-1, len(search_space))
         validation = validation_of(problem, records)
         observations = Observations(
-            space.encode(points), *_objectives(validation), space.encode(waiting)
+            space.encode(points), *objectives(validation), space.encode(waiting)
         )
         return _State(
             space,
@@ -241,6 +245,33 @@ class GuidedSampler(BaseSampler):
         return self._problem if stored is None else Problem.from_dict(stored)
 
 
+def _check_settings(
+    problem: Problem,
+    n_startup_trials: int | None,
+    delta_prime: float | None,
+    n_calibration: int | None,
+) -> None:
+    if not isinstance(problem, Problem):
+        raise ProblemError(
+            f"GuidedSampler takes a Problem first, but got a {type(problem).__name__}. "
+            f'Write GuidedSampler(Problem([Risk("error", limit=0.1)], minimize="cost")).'
+        )
+    if delta_prime is not None and not 0 < delta_prime < 1:
+        raise ProblemError(
+            f"delta_prime sets the width of the region of interest and must lie in (0, 1), but it "
+            f"is {delta_prime!r}. Use delta_prime=0.05; smaller is wider."
+        )
+    for name, value, least in (
+        ("n_startup_trials", n_startup_trials, 0),
+        ("n_calibration", n_calibration, 1),
+    ):
+        if value is not None and (not isinstance(value, int | np.integer) or value < least):
+            raise ProblemError(
+                f"{name} must be a whole number of at least {least}, but it is {value!r}. "
+                f"Leave it out for the default."
+            )
+
+
 @dataclass(frozen=True)
 class _State:
     """All that a proposal needs: the space, the fitted model, the region, and what is taken."""
@@ -261,7 +292,7 @@ def _space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
     return intersection_search_space(list(trials))
 
 
-def _split_trials(
+def split_trials(
     study: optuna.Study, current: int | None, search_space: dict[str, BaseDistribution]
 ) -> tuple[list[FrozenTrial], list[Record], list[FrozenTrial]]:
     """Finished trials with their records, and those that others still run."""
@@ -281,7 +312,7 @@ def _n_calibration(records: Sequence[Record]) -> int | None:
     return next((r.n_calibration for r in reversed(records) if r.n_calibration), None)
 
 
-def _objectives(validation: ValidationLosses) -> tuple[FloatArray, FloatArray]:
+def objectives(validation: ValidationLosses) -> tuple[FloatArray, FloatArray]:
     """Values and noise variances, shape (n, c + 1) each; NaN where the noise is not known."""
     values, variances = [], []
     for risk in validation.problem.risks:
