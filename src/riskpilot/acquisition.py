@@ -17,6 +17,7 @@ from riskpilot.surrogate import Surrogate
 FloatArray = npt.NDArray[np.float64]
 Reference = Callable[[Sequence[Interval], FloatArray, FloatArray], FloatArray]
 Front = Callable[["Model"], FloatArray]
+Score = Callable[[FloatArray], FloatArray]
 
 # How far below its posterior mean an objective is taken to be when the means promise nothing.
 _OPTIMISM = 1.0
@@ -149,23 +150,31 @@ def score(
     reference: Reference,
     front: Front,
     safe_first: bool,
-) -> Callable[[FloatArray], FloatArray]:
+) -> tuple[FloatArray, Score]:
     """The function whose maximum over the space is the next evaluation (Algorithm alg:bo, line 8).
 
     ``x``: points that cover the space, (n, d); they fix the reference point and tell whether the
     improvement is flat. Where the means promise no improvement anywhere, optimistic values are
-    tried, and at last the least certain place that may still be safe.
+    tried, and at last the least certain place that may still be safe. Returns its values at ``x``,
+    shape (n,), and the function itself.
     """
     if safe_first and not has_safe(model, region):
-        return lambda points: -risk_excess(model, points, region)
+        return _with_values(x, lambda at: -risk_excess(model, at, region))
     points = front(model)
-    r = reference(region, model.means(x), model.observations.values)
-    box = float(np.prod(np.maximum(r - points.min(axis=0), 0.0)))
-    for optimism in (0.0, _OPTIMISM):
-        values = improvement(model, x, points, r, optimism)
-        if values.max() > 1e-9 * box:  # above the rounding error of the volumes
-            return lambda at, optimism=optimism: improvement(model, at, points, r, optimism)  # type: ignore[misc]
-    return lambda at: _doubt(model, region, at)
+    means = model.means(x)
+    r = reference(region, means, model.observations.values)
+    floor = 1e-9 * float(np.prod(np.maximum(r - points.min(axis=0), 0.0)))  # rounding error
+    values = hypervolume_improvement(means, points, r)
+    if values.max() > floor:
+        return values, lambda at: improvement(model, at, points, r)
+    values, optimistic = _with_values(x, lambda at: improvement(model, at, points, r, _OPTIMISM))
+    if values.max() > floor:
+        return values, optimistic
+    return _with_values(x, lambda at: _doubt(model, region, at))
+
+
+def _with_values(x: FloatArray, function: Score) -> tuple[FloatArray, Score]:
+    return function(x), function
 
 
 def _doubt(model: Model, region: Sequence[Interval], x: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial, TrialState
+from scipy.spatial import KDTree
 
 from riskpilot import acquisition
 from riskpilot.acquisition import Front, Observations, Reference
@@ -23,6 +24,7 @@ from riskpilot.region import DELTA_PRIME, Interval, interval
 from riskpilot.space import Space, from_unit
 from riskpilot.statistics import family
 from riskpilot.store import PROBLEM_KEY, SETTINGS_KEY, Record, record_of, validation_of
+from riskpilot.threads import one_thread
 
 FloatArray = npt.NDArray[np.float64]
 Pool = Callable[[int, int, np.random.Generator], float]
@@ -133,13 +135,19 @@ class GuidedSampler(BaseSampler):
     ) -> dict[str, Any]:
         if not search_space:
             return {}
+        with one_thread():
+            return self._proposal(study, trial, search_space)
+
+    def _proposal(
+        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
         problem = self._current_problem(study)
         rng = self._rng(trial, "proposal")
         state = self._state(study, problem, search_space, trial.number)
         cover = state.space.cover(rng)
         encode = state.space.encode
         open_limits = problem.has_open_limits
-        value = acquisition.score(
+        scores, value = acquisition.score(
             state.model,
             state.region,
             encode(cover),
@@ -147,7 +155,7 @@ class GuidedSampler(BaseSampler):
             front=self._strategy.front,
             safe_first=self._strategy.safe_first and not open_limits,
         )
-        best = _maximise(lambda p: value(encode(p)), state.space, cover, state.taken, rng)
+        best = _maximise(lambda p: value(encode(p)), state.space, cover, scores, state.taken, rng)
         return {} if best is None else state.space.config(best)
 
     def sample_independent(
@@ -329,17 +337,23 @@ def _maximise(
     value: Callable[[FloatArray], FloatArray],
     space: Space,
     cover: FloatArray,
+    scores: FloatArray,
     taken: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray | None:
-    """The best new point of the cover, refined twice; None where every point has been tried."""
-    candidates = _new(cover, taken)
-    if not len(candidates):
+    """The best new point of the cover, refined twice; None where every point has been tried.
+
+    ``scores``: the values at the cover, shape (len(cover),).
+    """
+    taken_tree = KDTree(taken)
+    new = _is_new(cover, taken_tree)
+    if not new.any():
         return None
-    scores = value(candidates)
+    candidates, scores = cover[new], scores[new]
     for scale in (0.05, 0.01):
         top = candidates[np.argsort(-scores)[:4]]
-        more = _new(space.near(top, scale, 64, rng), taken)
+        more = space.near(top, scale, 64, rng)
+        more = more[_is_new(more, taken_tree)]
         if len(more):
             candidates = np.vstack([candidates, more])
             scores = np.append(scores, value(more))
@@ -347,13 +361,10 @@ def _maximise(
     return best
 
 
-def _new(candidates: FloatArray, taken: FloatArray) -> FloatArray:
-    if not len(taken):
-        return candidates
-    gap = np.full(len(candidates), np.inf)
-    for point in taken:  # a loop over few evaluations keeps the memory small
-        np.minimum(gap, np.abs(candidates - point).max(axis=1), out=gap)
-    return candidates[gap > _SAME]
+def _is_new(candidates: FloatArray, taken: KDTree) -> npt.NDArray[np.bool_]:
+    """Which candidates differ from everything tried so far in some coordinate, shape (n,)."""
+    gaps, _ = taken.query(candidates, p=np.inf, distance_upper_bound=2 * _SAME)
+    return np.asarray(gaps > _SAME)
 
 
 def picture(study: optuna.Study, problem: Problem) -> Search | None:

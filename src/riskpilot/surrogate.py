@@ -1,15 +1,17 @@
-"""One Gaussian process per objective, with the noise that is known."""
+"""One Gaussian process per objective, with the noise that is known.
+
+Matern 5/2 with an output scale and a length scale per input. The hyper-parameters maximise their
+posterior (MAP). Written out here because every proposal waits for these fits: they take a tenth of
+the time of general-purpose implementations.
+"""
 
 import math
-import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
+from scipy.optimize import minimize
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -18,53 +20,50 @@ FloatArray = npt.NDArray[np.float64]
 _OUTPUT_SCALE_PRIOR = (0.0, 1.0)
 _LENGTH_SCALE_PRIOR = (math.log(0.5), 0.75)  # the mean grows with log(d) / 2
 _NOISE_PRIOR = (math.log(1e-3), 1.5)
-
-
-class _MapGaussianProcess(GaussianProcessRegressor):  # type: ignore[misc]
-    """Maximises the posterior of the hyper-parameters instead of their likelihood."""
-
-    def log_marginal_likelihood(
-        self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True
-    ) -> Any:
-        result = super().log_marginal_likelihood(theta, eval_gradient, clone_kernel)
-        if theta is None:
-            return result
-        mean, deviation = _priors(self.n_features_in_, len(theta))
-        z = (np.asarray(theta) - mean) / deviation
-        log_prior = -0.5 * float(z @ z)
-        if eval_gradient:
-            return result[0] + log_prior, result[1] - z / deviation
-        return result + log_prior
-
-
-def _priors(d: int, n_parameters: int) -> tuple[FloatArray, FloatArray]:
-    length_mean, length_deviation = _LENGTH_SCALE_PRIOR
-    rows = [_OUTPUT_SCALE_PRIOR, *[(length_mean + math.log(d) / 2, length_deviation)] * d]
-    if n_parameters > len(rows):
-        rows.append(_NOISE_PRIOR)
-    table = np.array(rows)
-    return table[:, 0], table[:, 1]
+# Bounds on the same, as they are.
+_OUTPUT_SCALE_BOUNDS = (1e-2, 1e2)
+_LENGTH_SCALE_BOUNDS = (2e-2, 1e2)
+_NOISE_BOUNDS = (1e-6, 1.0)
+_JITTER = 1e-8
+# A log posterior within 1e-3 of its maximum is as good as the maximum.
+_TOLERANCE = {"ftol": 1e-7, "gtol": 1e-3}
 
 
 @dataclass(frozen=True)
 class Surrogate:
-    """A fitted process; `mean` and `mean_and_std` are in the units of the objective."""
+    """A fitted process; `mean` and `mean_and_std` are in the units of the objective.
 
-    process: _MapGaussianProcess
+    ``x``: (n, d); ``lengths``: (d,); ``factor``: (n, n), the lower Cholesky factor of the
+    covariance of the observations, whose inverse times the observations are the ``weights``.
+    """
+
+    x: FloatArray
+    lengths: FloatArray
+    output_scale: float
+    factor: FloatArray
+    weights: FloatArray
     offset: float
     scale: float
 
     def mean(self, x: FloatArray) -> FloatArray:
         """The posterior mean at ``x``, shape (n, d). Returns shape (n,)."""
-        # The process's own predict() checks its input anew; the mean is one product.
-        cross = self.process.kernel_(x, self.process.X_train_)
-        result: FloatArray = self.offset + self.scale * (cross @ self.process.alpha_)
-        return result
+        return self.offset + self.scale * (self._covariance(x) @ self.weights)
 
     def mean_and_std(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Posterior mean and standard deviation (of the objective, not of an observation)."""
-        mean, std = self.process.predict(x, return_std=True)
-        return self.offset + self.scale * mean, self.scale * std
+        cross = self._covariance(x)
+        explained, _ = dtrtrs(self.factor, cross.T, lower=1)
+        variance = self.output_scale - np.einsum("ij,ij->j", explained, explained)
+        std = np.sqrt(np.maximum(variance, 0.0))
+        return self.offset + self.scale * (cross @ self.weights), self.scale * std
+
+    def _covariance(self, x: FloatArray) -> FloatArray:
+        """Between the objective at ``x`` and at the observations, shape (len(x), n)."""
+        a, b = x / self.lengths, self.x / self.lengths
+        squares = a @ (-2 * b.T)
+        squares += (a**2).sum(axis=1)[:, None]
+        squares += (b**2).sum(axis=1)
+        return self.output_scale * _matern(np.maximum(squares, 0.0, out=squares))[0]
 
 
 def fit(x: FloatArray, y: FloatArray, noise_variance: FloatArray | None) -> Surrogate:
@@ -76,17 +75,91 @@ def fit(x: FloatArray, y: FloatArray, noise_variance: FloatArray | None) -> Surr
     offset, scale = float(np.mean(y)), float(np.std(y))
     if scale <= 1e-12 * max(1.0, abs(offset)):
         scale = 1.0  # a constant objective is a flat surrogate
+    known = None if noise_variance is None else noise_variance / scale**2
+    posterior = _Posterior(x, (y - offset) / scale, known)
+    start, _, bounds = posterior.priors()
+    # The search starts where the prior is highest.
+    found = minimize(
+        posterior, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_TOLERANCE
+    )
+    theta = np.clip(found.x, bounds[:, 0], bounds[:, 1])
+    factor, weights = posterior.solve(theta)
     d = x.shape[1]
-    lengths = np.full(d, math.exp(_LENGTH_SCALE_PRIOR[0]) * math.sqrt(d))
-    kernel = ConstantKernel(1.0, (1e-2, 1e2)) * Matern(lengths, (2e-2, 1e2), nu=2.5)
-    jitter: float | FloatArray = 1e-8
-    if noise_variance is None:
-        kernel = kernel + WhiteKernel(math.exp(_NOISE_PRIOR[0]), (1e-6, 1.0))
-    else:
-        jitter = noise_variance / scale**2 + 1e-8
-    process = _MapGaussianProcess(kernel, alpha=jitter, copy_X_train=False)
-    with warnings.catch_warnings():
-        # A hyper-parameter at its bound is what the bounds are for.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        process.fit(x, (y - offset) / scale)
-    return Surrogate(process, offset, scale)
+    lengths, output_scale = np.exp(theta[1 : d + 1]), math.exp(theta[0])
+    return Surrogate(x, lengths, output_scale, factor, weights, offset, scale)
+
+
+class _Posterior:
+    """Minus the log posterior of theta = log(output scale, d length scales, noise if unknown)."""
+
+    def __init__(self, x: FloatArray, y: FloatArray, noise_variance: FloatArray | None) -> None:
+        n, self._d = x.shape
+        # Pairs i < j: the kernel is symmetric, and 1 on its diagonal.
+        self._pairs = np.triu_indices(n, 1)
+        self._gaps = (x[self._pairs[0]] - x[self._pairs[1]]).T ** 2  # (d, n (n - 1) / 2)
+        self._y = y
+        self._noise = noise_variance
+        self._mean, self._deviation, _ = self.priors()
+
+    def priors(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Means, standard deviations, and bounds, shape (len(theta), 2), of theta."""
+        length_mean, length_deviation = _LENGTH_SCALE_PRIOR
+        lengths = [(length_mean + math.log(self._d) / 2, length_deviation)] * self._d
+        noise = [_NOISE_PRIOR] if self._noise is None else []
+        table = np.array([_OUTPUT_SCALE_PRIOR, *lengths, *noise])
+        noise_bounds = [_NOISE_BOUNDS] if self._noise is None else []
+        bounds = [_OUTPUT_SCALE_BOUNDS, *[_LENGTH_SCALE_BOUNDS] * self._d, *noise_bounds]
+        return table[:, 0], table[:, 1], np.log(bounds)
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """The value and its gradient."""
+        inverse_squares = np.exp(-2 * theta[1 : self._d + 1])
+        correlation, r = _matern(inverse_squares @ self._gaps)
+        slope = (5 / 3) * (1 + r) * np.exp(-r)  # minus twice the derivative by the squared distance
+        covariance, output_scale = self._covariance(theta, correlation)
+        factor, info = dpotrf(covariance, lower=1, overwrite_a=1)
+        if info:  # not positive definite: no place to stay
+            return 1e25, np.zeros_like(theta)
+        weights, _ = dpotrs(factor, self._y, lower=1)
+        log_likelihood = -0.5 * (self._y @ weights) - np.log(factor.diagonal()).sum()
+        inverse, _ = dpotri(factor, lower=1)  # its lower triangle
+        # Half the derivative by the covariance, for pairs i < j (twice, by symmetry) and i = j.
+        i, j = self._pairs
+        by_pair = weights[i] * weights[j] - inverse[j, i]
+        by_diagonal = 0.5 * (weights**2 - inverse.diagonal())
+        gradient = np.empty_like(theta)
+        gradient[0] = output_scale * (by_pair @ correlation + by_diagonal.sum())
+        gradient[1 : self._d + 1] = inverse_squares * (
+            self._gaps @ (by_pair * slope * output_scale)
+        )
+        if self._noise is None:
+            gradient[-1] = math.exp(theta[-1]) * by_diagonal.sum()
+        z = (theta - self._mean) / self._deviation
+        return 0.5 * float(z @ z) - log_likelihood, z / self._deviation - gradient
+
+    def solve(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The Cholesky factor of the observations' covariance, and the weights of their values."""
+        correlation, _ = _matern(np.exp(-2 * theta[1 : self._d + 1]) @ self._gaps)
+        factor, _ = dpotrf(self._covariance(theta, correlation)[0], lower=1, overwrite_a=1)
+        return factor, dpotrs(factor, self._y, lower=1)[0]
+
+    def _covariance(self, theta: FloatArray, correlation: FloatArray) -> tuple[FloatArray, float]:
+        """Of the observations, its lower triangle, and the output scale."""
+        n = len(self._y)
+        output_scale = math.exp(theta[0])
+        noise = math.exp(theta[-1]) if self._noise is None else self._noise
+        covariance = np.zeros((n, n), order="F")
+        covariance[self._pairs[1], self._pairs[0]] = output_scale * correlation
+        np.fill_diagonal(covariance, output_scale + noise + _JITTER)
+        return covariance, output_scale
+
+
+def _matern(squares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Matern 5/2 at squared scaled distances, and r, the distances times sqrt(5)."""
+    r = np.sqrt(5 * squares)
+    correlation = r / 3
+    correlation += 1
+    correlation *= r
+    correlation += 1  # 1 + r + r^2 / 3, built in place: these arrays are the largest there are
+    correlation *= np.exp(-r)
+    return correlation, r

@@ -1,9 +1,7 @@
 """Expected hypervolume improvement by BoTorch (``pip install riskpilot[baselines]``)."""
 
-import contextlib
 import math
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -59,7 +57,7 @@ class EHVISampler(SequentialSampler):
 
     def propose(self, history: History, seed: int) -> dict[str, Any]:
         space = history.space
-        with manual_seed(seed), _one_thread():
+        with manual_seed(seed):
             acquisition = expected_improvement(
                 space.encode(history.points()),
                 history.values,
@@ -103,17 +101,6 @@ def maximise(acquisition: Any, d: int, restarts: int, raw_samples: int) -> Float
     )
     point: FloatArray = best[0].numpy()
     return point
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Matrices are small here: handing them to several threads costs more than it gains."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _fit(inputs: Any, targets: Any, variances: Any) -> Any:

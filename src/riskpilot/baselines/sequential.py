@@ -11,12 +11,14 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial, TrialState
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from riskpilot.baselines.pool import generator, settled, slot_of
 from riskpilot.problem import Problem
 from riskpilot.sampler import objectives, split_trials, uniform
 from riskpilot.space import Space, from_unit
 from riskpilot.store import problem_of, record_of, validation_of
+from riskpilot.threads import one_thread
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -90,7 +92,8 @@ class SequentialSampler(BaseSampler, ABC):
             [_of_space(t, search_space) for t in running],
         )
         seed = int(generator(self._seed, "proposal", trial.number).integers(2**31))
-        return self.propose(history, seed)
+        with one_thread(ThreadpoolController()):
+            return self.propose(history, seed)
 
     def sample_independent(
         self,
