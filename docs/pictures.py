@@ -1,0 +1,414 @@
+"""Draw the pictures of the documentation into docs/images: ``python docs/pictures.py``.
+
+Numbers in them are computed here, by riskpilot itself. The pictures take their colours from the
+page they stand in, so that they follow its light or dark theme.
+"""
+
+import html
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import riskpilot as rp
+from riskpilot.p_values import largest_passing_mean
+from riskpilot.pareto import non_dominated
+from riskpilot.region import interval
+
+ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs" / "images"
+
+# Okabe and Ito's colours, told apart by colour-blind readers.
+_STYLE = """
+.rp{--ink:#1f2328;--soft:#656d76;--line:#c4cad1;--fill:#eef1f4;--good:#00805d;--bad:#c74a00;
+--blue:#0072b2;--paper:#fff;font:14px system-ui,sans-serif}
+@media(prefers-color-scheme:dark){.rp{--ink:#e6e8eb;--soft:#a3abb5;--line:#4a525c;--fill:#2b3038;
+--good:#3ecfa0;--bad:#ff9a52;--blue:#63b7ee;--paper:#1e2129}}
+.rp text{fill:var(--ink)}.rp .soft{fill:var(--soft)}.rp .b{font-weight:600}
+.rp .good{fill:var(--good)}.rp .bad{fill:var(--bad)}.rp .blue{fill:var(--blue)}
+.rp .box{fill:var(--fill);stroke:var(--line)}.rp .axis{stroke:var(--ink);fill:none}
+.rp .line{stroke:var(--line);fill:none}.rp .gl{stroke:var(--good);fill:none;stroke-width:2}
+.rp .bl{stroke:var(--bad);fill:none;stroke-width:2}
+.rp .ul{stroke:var(--blue);fill:none;stroke-width:2}
+.rp .il{stroke:var(--ink);fill:none;stroke-width:1.5}.rp .dash{stroke-dasharray:6 4}
+.rp .ga{fill:var(--good);opacity:.16}.rp .ba{fill:var(--bad);opacity:.16}
+.rp .ua{fill:var(--blue);opacity:.16}.rp .sa{fill:var(--soft);opacity:.16}.rp .ink{fill:var(--ink)}
+.rp .open{fill:var(--paper);stroke:var(--ink);stroke-width:1.5}
+"""
+
+
+class Drawing:
+    """A few shapes; coordinates are pixels, y grows downwards."""
+
+    def __init__(self, width: int, height: int, title: str) -> None:
+        self.width, self.height, self.title = width, height, title
+        self.parts: list[str] = []
+
+    def text(self, x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> None:
+        self.parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">'
+            f"{html.escape(words)}</text>"
+        )
+
+    def rect(self, x: float, y: float, w: float, h: float, kind: str = "box", r: int = 0) -> None:
+        self.parts.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" rx="{r}" '
+            f'class="{kind}"/>'
+        )
+
+    def line(self, points: Sequence[tuple[float, float]], kind: str = "axis") -> None:
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self.parts.append(f'<polyline points="{path}" class="{kind}"/>')
+
+    def area(self, points: Sequence[tuple[float, float]], kind: str) -> None:
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self.parts.append(f'<polygon points="{path}" class="{kind}"/>')
+
+    def dot(self, x: float, y: float, kind: str, r: float = 4) -> None:
+        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r}" class="{kind}"/>')
+
+    def arrow(self, x1: float, y1: float, x2: float, y2: float) -> None:
+        self.line([(x1, y1), (x2, y2)], "il")
+        length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
+        ux, uy = (x2 - x1) / length, (y2 - y1) / length
+        self.area(
+            [
+                (x2, y2),
+                (x2 - 9 * ux + 4 * uy, y2 - 9 * uy - 4 * ux),
+                (x2 - 9 * ux - 4 * uy, y2 - 9 * uy + 4 * ux),
+            ],
+            "ink",
+        )
+
+    def box(self, x: float, y: float, w: float, h: float, lines: Sequence[str]) -> None:
+        """The first line in bold."""
+        self.rect(x, y, w, h, "box", 6)
+        top = y + h / 2 - 9 * (len(lines) - 1) + 5
+        for i, words in enumerate(lines):
+            kind = "b" if i == 0 else "soft"
+            self.text(x + w / 2, top + 18 * i, words, kind, "middle")
+
+    def svg(self) -> str:
+        body = "\n".join(self.parts)
+        style = _STYLE.replace("\n", "")
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="rp" role="img" '
+            f'viewBox="0 0 {self.width} {self.height}" style="max-width:{self.width}px">\n'
+            f"<title>{html.escape(self.title)}</title>\n<style>{style}</style>\n{body}\n</svg>\n"
+        )
+
+
+def flow() -> Drawing:
+    d = Drawing(860, 210, "From limits to a certificate: search and plan see validation data only")
+    steps = [
+        ["Problem", "limits, objective,", "delta"],
+        ["Search", "proposes what to", "evaluate next"],
+        ["Plan", "candidates, order,", "tests: frozen"],
+        ["Test", "p-values, until", "one fails"],
+        ["Certificate", "the best that", "passed, or nothing"],
+    ]
+    for i, lines in enumerate(steps):
+        d.box(10 + 172 * i, 20, 148, 84, lines)
+        if i:
+            d.arrow(10 + 172 * i - 22, 62, 10 + 172 * i - 4, 62)
+    d.rect(182, 150, 320, 40, "ua", 6)
+    d.text(342, 175, "validation data: look as often as you like", "blue", "middle")
+    d.rect(526, 150, 148, 40, "ga", 6)
+    d.text(600, 175, "calibration data", "good", "middle")
+    for x in (256, 428):
+        d.arrow(x, 148, x, 108)
+    d.arrow(600, 148, 600, 108)
+    d.text(612, 132, "sealed until here", "soft")
+    return d
+
+
+def splits() -> Drawing:
+    d = Drawing(860, 190, "Which part of the data may be used for what")
+    parts = [
+        (10, 330, "sa", "training", "fits the models"),
+        (350, 240, "ua", "validation", "search, filter, order"),
+        (600, 250, "ga", "calibration", "the test, and nothing else"),
+    ]
+    for x, w, kind, name, use in parts:
+        d.rect(x, 20, w, 60, kind, 6)
+        d.text(x + w / 2, 46, name, "b", "middle")
+        d.text(x + w / 2, 66, use, "soft", "middle")
+    d.line([(10, 100), (10, 108), (590, 108), (590, 100)], "axis")
+    d.text(300, 130, "look, tune, retrain, look again: all of it is allowed", "", "middle")
+    d.line([(600, 100), (600, 108), (850, 108), (850, 100)], "gl")
+    d.text(725, 130, "one look, after the plan is frozen", "good", "middle")
+    d.text(725, 150, "each further question is numbered", "soft", "middle")
+    return d
+
+
+def draws() -> Drawing:
+    """Two habits on the same 100 draws of data, for a problem whose true risks are known."""
+    limit, m, n_draws = 0.10, 1000, 100
+    truth = np.linspace(0.0401, 0.1599, 120)  # the true risk of each configuration
+    cost = 1 - truth  # safer costs more
+    problem = rp.Problem([rp.Risk("error", limit)], minimize="cost", delta=0.1)
+    rng = np.random.default_rng(0)
+    certified: list[float] = []
+    usual: list[float] = []
+    for _ in range(n_draws):
+        seen, sealed = rng.random((m, 1)), rng.random((m, 1))  # one difficulty per example
+        validation, calibration = (seen < truth).T, (sealed < truth).T
+        chosen = rp.select_from_losses(
+            problem,
+            validation={"error": validation, "cost": cost},
+            calibration={"error": calibration},
+        ).config
+        if chosen is not None:
+            certified.append(truth[chosen["index"]])
+        means = np.concatenate([validation, calibration], axis=1).mean(axis=1)
+        usual.append(truth[np.flatnonzero(means <= limit)[-1]])
+    d = Drawing(860, 330, "True risk of the choice over 100 draws of the data")
+    panels = [
+        (60, "usual: measured risk within the limit", usual),
+        (480, "riskpilot, delta = 0.1", certified),
+    ]
+    for left, name, risks in panels:
+        width, top, bottom = 340, 60, 270
+
+        def y(risk: float, top: int = top, bottom: int = bottom) -> float:
+            return bottom - (risk - 0.06) / 0.06 * (bottom - top)
+
+        broken = sum(risk > limit + 1e-12 for risk in risks)
+        d.text(left, 24, name, "b")
+        d.text(left, 44, f"limit broken in {broken} of {len(risks)} draws", "bad")
+        d.line([(left, top), (left, bottom), (left + width, bottom)])
+        for tick in (0.06, 0.08, 0.10, 0.12):
+            d.text(left - 8, y(tick) + 4, f"{tick:.2f}", "soft", "end")
+        d.line([(left, y(limit)), (left + width, y(limit))], "il dash")
+        d.text(left + width, y(limit) - 6, "limit", "", "end")
+        for i, risk in enumerate(risks):
+            kind = "bad" if risk > limit + 1e-12 else "good"
+            d.dot(left + width * (i + 0.5) / n_draws, y(risk), kind, 3)
+        d.text(
+            left + width / 2, 292, "100 draws of validation and calibration data", "soft", "middle"
+        )
+    d.text(
+        60, 320, "true risk of what was chosen, known here because the data is simulated", "soft"
+    )
+    return d
+
+
+def region() -> Drawing:
+    """The paper's worked example: limit 0.05, m = k = 5000, delta = 0.1, delta' = 0.0001."""
+    part = interval(
+        rp.Risk("error", 0.05),
+        "hoeffding",
+        n_validation=5000,
+        n_calibration=5000,
+        delta=0.1,
+        delta_prime=1e-4,
+    )
+    d = Drawing(860, 400, "Region of interest on the plane of risk and free objective")
+    left, right, top, bottom = 60, 830, 50, 320
+
+    def x(risk: float) -> float:
+        return left + risk / 0.09 * (right - left)
+
+    def y(free: float) -> float:
+        return bottom - free * (bottom - top)
+
+    def front(risk: float) -> float:
+        return 0.06 + 0.9 / (1 + 45 * risk)
+
+    bands = [
+        (0.0, part.low, "sa", "too safe:", "wastes the objective"),
+        (part.low, part.high, "ga", "region of interest:", "the test will be a close call"),
+        (part.high, 0.09, "ba", "too risky:", "will fail the test"),
+    ]
+    for start, stop, kind, *words in bands:
+        d.rect(x(start), top, x(stop) - x(start), bottom - top, kind)
+        middle = (x(start) + x(stop)) / 2
+        if kind == "sa":
+            d.text(x(start) + 2, 20, words[0], "soft")
+            d.text(x(start) + 2, 38, words[1], "soft")
+        else:
+            colour = {"ga": "good", "ba": "bad"}[kind]
+            d.text(middle + (90 if kind == "ga" else 0), 20, words[0], colour, "middle")
+            d.text(middle + (90 if kind == "ga" else 0), 38, words[1], "soft", "middle")
+    d.line([(left, top), (left, bottom), (right, bottom)])
+    d.line([(x(r), y(front(r))) for r in np.linspace(0.0005, 0.088, 80)], "ul")
+    d.text(x(0.0885), y(front(0.088)) - 10, "Pareto front", "blue", "end")
+    for value, name, kind in (
+        (part.low, f"low {part.low:.4f}", "soft"),
+        (part.alpha_max, f"largest mean that passes {part.alpha_max:.4f}", "good"),
+        (0.05, "limit 0.05", ""),
+        (part.high, f"high {part.high:.4f}", "soft"),
+    ):
+        lower = value == 0.05
+        d.line([(x(value), top), (x(value), bottom + (24 if lower else 6))], "il dash")
+        d.text(x(value), bottom + (40 if lower else 22), name, kind, "middle")
+    reference = front(part.low)
+    d.line([(x(part.low), y(reference)), (x(part.high), y(reference))], "bl dash")
+    d.dot(x(part.high), y(reference), "bad", 6)
+    d.text(x(part.high) + 12, y(reference) + 5, "reference point", "bad")
+    d.text((left + right) / 2, 392, "risk on validation data", "soft", "middle")
+    d.parts.append(
+        f'<text transform="translate(30 {(top + bottom) / 2}) rotate(-90)" class="soft" '
+        f'text-anchor="middle">free objective</text>'
+    )
+    return d
+
+
+def sequence() -> Drawing:
+    d = Drawing(860, 300, "Fixed sequence: test in the frozen order, stop at the first failure")
+    p_values = [0.002, 0.006, 0.011, 0.03, 0.055, 0.14, 0.02, 0.17]
+    left, bottom, top, delta = 70, 240, 50, 0.1
+    width = 84
+
+    def y(p: float) -> float:
+        return bottom - p / 0.2 * (bottom - top)
+
+    failed = next(i for i, p in enumerate(p_values) if p >= delta)
+    for i, p in enumerate(p_values):
+        middle = left + width * (i + 0.5)
+        kind = "good" if i < failed else "bad" if i == failed else "sa"
+        d.rect(middle - 22, y(p), 44, bottom - y(p), kind)
+        d.text(middle, bottom + 20, str(i + 1), "soft", "middle")
+        word = "passes" if i < failed else "fails" if i == failed else "not tested"
+        d.text(
+            middle,
+            y(p) - 8,
+            word,
+            "good" if i < failed else "bad" if i == failed else "soft",
+            "middle",
+        )
+    d.line([(left, top), (left, bottom), (left + width * len(p_values), bottom)])
+    d.line([(left, y(delta)), (left + width * len(p_values), y(delta))], "il dash")
+    d.text(left + width * len(p_values) + 8, y(delta) + 5, "delta")
+    d.text(left - 8, top + 6, "p", "soft", "end")
+    d.text(left, 278, "candidates in the order that validation data gave; safest first", "soft")
+    d.line(
+        [(left + width * failed + width, top - 26), (left + width * failed + width, bottom)], "bl"
+    )
+    d.text(left + width * failed + width + 8, top - 14, "the test ends here", "bad")
+    return d
+
+
+def improvement() -> Drawing:
+    d = Drawing(560, 330, "Hypervolume improvement below the reference point")
+    left, bottom = 60, 280
+    front = np.array([(0.2, 0.72), (0.42, 0.45), (0.75, 0.22)])
+    new, reference = np.array([0.55, 0.27]), np.array([0.9, 0.85])
+    assert non_dominated(np.vstack([front, new])).all()
+
+    def at(point: Sequence[float]) -> tuple[float, float]:
+        return left + 460 * point[0], bottom - 250 * point[1]
+
+    d.area([at(p) for p in _staircase(front, reference)], "ua")
+    d.area([at(p) for p in (new, (new[0], 0.45), (0.75, 0.45), (0.75, new[1]))], "good")
+    d.line([(left, 20), (left, bottom), (left + 480, bottom)])
+    for point in front:
+        d.dot(*at(point), "blue", 6)
+    d.dot(*at(new), "open", 6)
+    d.dot(*at(reference), "bad", 6)
+    rx, ry = at(reference)
+    d.text(rx - 12, ry - 10, "reference point", "bad", "end")
+    nx, ny = at(new)
+    d.text(nx - 10, ny + 20, "proposal", "", "end")
+    d.text(*at((0.24, 0.78)), "covered by the front", "blue")
+    d.text(*at((0.77, 0.34)), "gained", "good")
+    d.text(left + 240, 312, "risk", "soft", "middle")
+    d.parts.append(
+        '<text transform="translate(34 150) rotate(-90)" class="soft" '
+        'text-anchor="middle">free objective</text>'
+    )
+    return d
+
+
+def _staircase(front: np.ndarray, reference: np.ndarray) -> list[tuple[float, float]]:
+    """The corners of what a front of two objectives dominates below a reference point."""
+    points = [(float(front[0, 0]), float(reference[1]))]
+    for i, (risk, free) in enumerate(front):
+        following = front[i + 1, 0] if i + 1 < len(front) else reference[0]
+        points += [(float(risk), float(free)), (float(following), float(free))]
+    return [*points, (float(reference[0]), float(reference[1]))]
+
+
+def families() -> Drawing:
+    """The largest mean of m 0/1 losses that passes, for limit 0.05 and delta 0.1."""
+    d = Drawing(
+        860, 360, "Largest calibration mean that passes at limit 0.05, by number of examples"
+    )
+    left, right, top, bottom = 70, 580, 30, 290
+    sizes = np.unique(np.geomspace(45, 50_000, 120).astype(int))
+
+    def x(m: float) -> float:
+        return left + np.log(m / 40) / np.log(50_000 / 40) * (right - left)
+
+    def y(mean: float) -> float:
+        return bottom - mean / 0.055 * (bottom - top)
+
+    d.line([(left, top), (left, bottom), (right, bottom)])
+    for m in (100, 1000, 10_000):
+        d.text(x(m), bottom + 20, f"{m:,}", "soft", "middle")
+    for mean in (0, 0.01, 0.02, 0.03, 0.04, 0.05):
+        d.text(left - 8, y(mean) + 5, f"{mean:.2f}", "soft", "end")
+    d.line([(left, y(0.05)), (right, y(0.05))], "il dash")
+    d.text(right + 10, y(0.05) - 2, "limit")
+    names = [
+        ("binomial", "exact binomial", "gl", "good", 14),
+        ("hoeffding_bentkus", "Hoeffding-Bentkus", "ul", "blue", 32),
+        ("hoeffding", "Hoeffding", "bl", "bad", 50),
+    ]
+    for family, words, stroke, fill, offset in names:
+        found = [(m, largest_passing_mean(family, 0.05, int(m), 0.1)) for m in sizes]
+        d.line([(x(m), y(mean)) for m, mean in found if mean is not None], stroke)
+        at = largest_passing_mean(family, 0.05, 5000, 0.1)
+        d.text(right + 10, y(0.05) + offset, f"{words}: {at:.4f} at 5,000", fill)
+    d.text((left + right) / 2, bottom + 46, "calibration examples", "soft", "middle")
+    return d
+
+
+def architecture() -> Drawing:
+    """The layers of the import contract in pyproject.toml, as they stand there."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    layers = next(c["layers"] for c in contracts if c["type"] == "layers")
+    core = next(c for c in contracts if "optuna" in c.get("forbidden_modules", []))
+    rows = [
+        [name.strip(" ()").removeprefix("riskpilot.") for name in layer.split("|")]
+        for layer in layers
+    ]
+    known = {name.removeprefix("riskpilot.") for name in core["source_modules"]}
+    d = Drawing(760, 60 + 46 * len(rows), "Modules in layers: a module imports only from below")
+    d.text(110, 20, "what people touch", "soft")
+    for i, names in enumerate(rows):
+        top = 34 + 46 * i
+        width = 620 / len(names)
+        for j, name in enumerate(names):
+            d.rect(110 + width * j, top, width - 10, 34, "ga" if name in known else "ua", 6)
+            d.text(110 + width * j + (width - 10) / 2, top + 22, name, "", "middle")
+    bottom = 34 + 46 * len(rows)
+    d.arrow(60, 40, 60, bottom - 20)
+    d.parts.append(
+        f'<text transform="translate(44 {bottom / 2}) rotate(-90)" class="soft" '
+        f'text-anchor="middle">imports go down only</text>'
+    )
+    d.rect(110, bottom + 6, 14, 14, "ga", 3)
+    d.text(130, bottom + 18, "functions of arrays: no Optuna", "soft")
+    d.rect(400, bottom + 6, 14, 14, "ua", 3)
+    d.text(420, bottom + 18, "the others", "soft")
+    return d
+
+
+PICTURES: dict[str, Callable[[], Drawing]] = {
+    "flow": flow,
+    "splits": splits,
+    "draws": draws,
+    "region": region,
+    "sequence": sequence,
+    "improvement": improvement,
+    "families": families,
+    "architecture": architecture,
+}
+
+if __name__ == "__main__":
+    for name, draw in PICTURES.items():
+        (IMAGES / f"{name}.svg").write_text(draw().svg(), encoding="utf-8")
+        print(f"docs/images/{name}.svg")
