@@ -2,6 +2,7 @@
 
 import optuna
 import pytest
+from threadpoolctl import threadpool_limits
 
 
 def pytest_addoption(parser):
@@ -21,3 +22,10 @@ def effort(request):
 @pytest.fixture(autouse=True, scope="session")
 def quiet_optuna():
     optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread_per_worker():
+    """Matrices are tiny here, and the cores belong to the workers of the suite."""
+    with threadpool_limits(limits=1):
+        yield

@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,6 @@ def issue(
     configs: Sequence[Mapping[str, Any]],
     chosen: int | None,
     *,
-    promise: str,
     created: str,
     use: Use,
     problem: Problem,
@@ -169,7 +169,7 @@ def issue(
         created=created,
         problem=problem.to_dict(),
         level=plan.problem.delta,
-        promise=promise,
+        promise=_promise(plan.problem, None if chosen is None else _plain(configs[chosen]), use),
         n_validation=plan.n_validation,
         n_calibration=result.n_calibration,
         n_configs=plan.n_configs,
@@ -185,7 +185,24 @@ def issue(
         plan_digest=plan.digest,
         seeds={"test": plan.seed, "search": search_seed},
         use=asdict(use),
-        versions={name: version(name) for name in ("riskpilot", "numpy", "scipy", "optuna")},
+        versions=dict(_versions()),
+    )
+
+
+def _promise(problem: Problem, config: Mapping[str, Any] | None, use: Use) -> str:
+    if config is None:
+        return "Nothing is promised: no configuration could be certified."
+    limits = " and ".join(f"{risk.name} <= {risk.limit:g}" for risk in problem.risks)
+    again = (
+        ""
+        if use.number == 1
+        else f" This is question {use.number} to the same calibration data: the promise holds for "
+        f"each question on its own, not for all of them at once."
+    )
+    return (
+        f"With probability at least {100 * (1 - problem.delta):g}% over the draw of the "
+        f"calibration data, the configuration {dict(config)} has {limits} on new data from the "
+        f"same distribution.{again}"
     )
 
 
@@ -250,10 +267,14 @@ def _compare(
                 f"considered and {len(plan.order)} tested",
             )
         )
-    result = run_test(plan, opened, procedure, None if whole else range(len(plan.order)))
+    candidates = range(len(plan.order))
+    if whole and opened.digest(candidates) == certificate.calibration_digest:
+        whole = False  # every configuration is a candidate, and they are in testing order
+    result = run_test(plan, opened, procedure, None if whole else candidates)
     if result.calibration_digest != certificate.calibration_digest:
         differences.append("the calibration losses are not the ones of the certificate")
     differences.extend(_compare_results(certificate, problem, result))
+    differences.extend(_compare_words(certificate, plan, result))
     chosen = choose(plan, result)
     if chosen != certificate.chosen:
         differences.append(
@@ -279,6 +300,62 @@ def _compare_results(certificate: Certificate, problem: Problem, result: TestRes
     return differences
 
 
+def _compare_words(certificate: Certificate, plan: TestPlan, result: TestResult) -> list[str]:
+    """What the certificate tells its reader, against what the losses say."""
+    names = plan.problem.names
+    told: dict[str, tuple[Any, Any]] = {
+        "number of configurations": (plan.n_configs, certificate.n_configs),
+        "number of validation examples": (plan.n_validation, certificate.n_validation),
+        "number of calibration examples": (result.n_calibration, certificate.n_calibration),
+        "p-value family": (dict(plan.families), certificate.families),
+        "level": (
+            certificate.problem["delta"] * certificate.use["spend"],
+            certificate.level,
+        ),
+        "promise": (
+            _promise(plan.problem, certificate.config, Use(**certificate.use)),
+            certificate.promise,
+        ),
+        "calibration means": (
+            [dict(zip(names, map(float, row), strict=True)) for row in result.means],
+            certificate.calibration_means,
+        ),
+        "validation means": (
+            [dict(zip(names, row, strict=True)) for row in plan.risks],
+            [candidate["validation"] for candidate in certificate.candidates],
+        ),
+        "free objective": (
+            list(plan.free),
+            [candidate["free"] for candidate in certificate.candidates],
+        ),
+        "p-values on validation": (
+            list(map(_finite, plan.log_p_validation)),
+            [candidate["log_p_validation"] for candidate in certificate.candidates],
+        ),
+    }
+    return [
+        f"the {what} is {_brief(found)}, the certificate has {_brief(stored)}"
+        for what, (found, stored) in told.items()
+        if not _close(found, stored)
+    ]
+
+
+def _close(one: Any, other: Any) -> bool:
+    """Equal, up to the rounding of another machine."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_close(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_close, one, other))
+    if isinstance(one, float) and isinstance(other, int | float):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(one == other)
+
+
+def _brief(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
 def choose(plan: TestPlan, result: TestResult) -> int | None:
     """eq:select: the position of the candidate that passed with the best free objective."""
     valid = np.flatnonzero(result.passed)
@@ -296,6 +373,11 @@ def _name(certificate: Certificate, position: int | None) -> str:
 def _short(order: Sequence[int]) -> str:
     told = ", ".join(map(str, order[:8]))
     return f"[{told}{', ...' if len(order) > 8 else ''}]"
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {name: version(name) for name in ("riskpilot", "numpy", "scipy", "optuna")}
 
 
 def _digest(data: Mapping[str, Any]) -> str:

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.certificate import Use
 from riskpilot.errors import LossError, ProblemError, StudyError
-from riskpilot.losses import LossMapping
+from riskpilot.losses import LossMapping, check_disjoint
 from riskpilot.plan import TestPlan, freeze_plan, run_test
 from riskpilot.problem import Problem
 from riskpilot.procedures import Procedure, describe, fixed_sequence
@@ -49,6 +48,11 @@ def select(
     share of delta that this question may use; shares of planned questions that sum to 1 make all
     their promises hold at once. The same question gives the same certificate again.
     """
+    if not isinstance(study, optuna.Study):
+        raise StudyError(
+            f"select takes a study, but got a {type(study).__name__}: {study!r}. "
+            f"Load it first: riskpilot.load_study(storage=...)."
+        )
     stored = problem_of(study)
     asked = stored if problem is None else problem
     check_limits(asked)
@@ -102,7 +106,11 @@ def _calibration(
             f"calibrate must return a mapping from names to losses, but it returned a "
             f'{type(losses).__name__}. Write return {{"{problem.names[0]}": array}}.'
         )
-    return one_row_calibration(problem, losses)
+    table = one_row_calibration(problem, losses)
+    record = record_of(trial)
+    if record is not None:
+        check_disjoint(validation_of(problem, [record]), calibration_of(problem, [table]))
+    return table
 
 
 def _enter(
@@ -132,7 +140,7 @@ def _enter(
 
 
 def _check_question(stored: Problem, asked: Problem, spend: float) -> None:
-    if not (np.isfinite(spend) and 0 < spend <= 1):
+    if not isinstance(spend, int | float) or not 0 < spend <= 1:
         raise ProblemError(
             f"spend is the share of delta that a question may use and lies in (0, 1], but it is "
             f"{spend!r}. For two planned questions use spend=0.5 each."

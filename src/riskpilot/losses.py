@@ -140,7 +140,7 @@ def check_disjoint(
     """Refuse calibration losses that are the validation losses."""
     for name, losses in validation.risks.items():
         other = calibration.risks[name]
-        if losses.row_digests == other.row_digests and not _could_coincide(losses):
+        if losses.row_digests == other.row_digests and not _could_coincide(other):
             raise LeakageError(
                 f"Validation and calibration must not share examples, but the losses of {name!r} "
                 f"are the same {losses.n_examples} numbers in both. Split the data once, before "
@@ -291,6 +291,8 @@ def _at_top(risk: Risk, block: Array) -> Array | None:
         if block.dtype.itemsize == 1:
             return block.view(np.bool_) if block.flags.c_contiguous else block != 0
         above = block != 0
+        if block.dtype == np.float16:  # too coarse for the sum below
+            return above if bool((block == above).all()) else None
         # Losses in [0, 1] have squares that sum to their number above zero only where each is 1;
         # a dot product is several times faster than comparing each loss to both ends.
         whole = block.dtype.kind != "f" or np.vdot(block, block) == np.count_nonzero(above)

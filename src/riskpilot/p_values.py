@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
-from scipy.special import bdtr, gammaln, log1p, log_ndtr, ndtri, rel_entr, xlog1py, xlogy
+from scipy.special import bdtr, betaincc, gammaln, log1p, log_ndtr, ndtri, rel_entr, xlog1py, xlogy
 
 FloatArray = npt.NDArray[np.float64]
 ArrayLike = npt.ArrayLike
@@ -44,7 +44,10 @@ def log_binomial(count: ArrayLike, n: ArrayLike, limit: float) -> FloatArray:
     0.0994
     """
     count, n = np.broadcast_arrays(np.asarray(count, float), np.asarray(n, float))
-    cdf = bdtr(count, n.astype(np.int64), limit)
+    if n.max(initial=0) < 2**31:
+        cdf = bdtr(count, n.astype(np.int64), limit)
+    else:  # the same as a beta integral, which is slower and takes any n
+        cdf = np.where(count < n, betaincc(count + 1, np.maximum(n - count, 1), limit), 1.0)
     with np.errstate(divide="ignore"):
         log_p: FloatArray = np.log(cdf)
     tiny = cdf < _SMALLEST_CDF
@@ -194,6 +197,8 @@ def smallest_n(family: str, limit: float, delta: float) -> int:
 
 def _zeros_pass(family: str, limit: float, n: int, delta: float) -> bool:
     if family == "betting":
+        if n > 100_000:  # at so small a limit every bet is at its ceiling
+            return -n * math.log1p(LARGEST_BET * limit / (1 - limit)) < math.log(delta)
         return float(log_betting(np.zeros((1, n)), limit, delta)[0]) < math.log(delta)
     tests = {
         "hoeffding": log_hoeffding,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot import p_values
-from riskpilot.errors import LossError
+from riskpilot.errors import LossError, ProblemError
 from riskpilot.losses import CalibrationLosses, ValidationLosses
 from riskpilot.pareto import non_dominated
 from riskpilot.problem import Problem
@@ -113,6 +113,11 @@ def run_test(
     ``rows``: where the candidates stand in the calibration losses; as in the plan by default.
     """
     problem = plan.problem
+    if not callable(procedure):
+        raise ProblemError(
+            f"A procedure is a function of log p-values and delta, but it is {procedure!r}. "
+            f"Pass one: procedure=riskpilot.holm."
+        )
     chosen = list(plan.order if rows is None else rows)
     log_p = np.column_stack(
         [_log_p(plan, calibration, i, chosen) for i in range(len(problem.risks))]
@@ -121,7 +126,7 @@ def run_test(
     if passed.shape != (len(chosen),) or passed.dtype != bool:
         raise LossError(
             f"A procedure must return one boolean per candidate, shape ({len(chosen)},), but it "
-            f"returned shape {passed.shape} of type {passed.dtype}."
+            f"returned shape {passed.shape} of type {passed.dtype}. Return log_p < threshold."
         )
     summaries = [calibration.risks[name].summary for name in problem.names]
     means = [

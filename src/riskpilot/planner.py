@@ -70,10 +70,10 @@ def plan_calibration(
     >>> print(plan_calibration(Problem([Risk("error", 0.05)], "cost"), 40)[0])
     error <= 0.05: nothing can pass with 40 calibration examples; it takes at least 45.
     """
-    if n_calibration < 1 or int(n_calibration) != n_calibration:
+    if not isinstance(n_calibration, int | np.integer) or n_calibration < 1:
         raise ProblemError(
             f"The number of calibration examples must be a whole number of at least 1, "
-            f"but it is {n_calibration!r}."
+            f"but it is {n_calibration!r}. Give how many examples were set aside, such as 1000."
         )
     if not 0 < target_power < 1:
         raise ProblemError(f"A power lies in (0, 1), but the target is {target_power!r}. Use 0.9.")
@@ -81,7 +81,8 @@ def plan_calibration(
     if unknown:
         raise ProblemError(
             f"True risks and deviations belong to risks of the problem "
-            f"({', '.join(problem.names)}), but {unknown[0]!r} is none of them."
+            f"({', '.join(problem.names)}), but {unknown[0]!r} is none of them. "
+            f"Use a name of the problem."
         )
     plans = []
     for risk in problem.risks:

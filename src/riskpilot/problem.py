@@ -66,7 +66,7 @@ class Risk:
         if self.p_value not in P_VALUES:
             raise ProblemError(
                 f"Risk {name!r}: p_value must be one of {', '.join(P_VALUES)}, "
-                f"but it is {self.p_value!r}."
+                f"but it is {self.p_value!r}. Leave it out for 'auto'."
             )
 
     @property
@@ -100,6 +100,11 @@ class Problem:
     def __init__(self, risks: Iterable[Risk], minimize: str, delta: float = 0.1) -> None:
         if isinstance(risks, Risk):
             risks = (risks,)
+        if not isinstance(risks, Iterable):
+            raise ProblemError(
+                f"risks must be a list of Risk objects, but it is {risks!r}. "
+                f'Give one: Problem([Risk("error", limit=0.1)], minimize="cost").'
+            )
         object.__setattr__(self, "risks", tuple(risks))
         object.__setattr__(self, "minimize", minimize)
         object.__setattr__(self, "delta", delta)
@@ -159,7 +164,7 @@ class Problem:
         if unknown:
             raise ProblemError(
                 f"Limits go to risks of the problem ({', '.join(self.names)}), "
-                f"but {unknown[0]!r} is none of them."
+                f"but {unknown[0]!r} is none of them. Use a name of the problem."
             )
         risks = [replace(risk, limit=limits.get(risk.name, risk.limit)) for risk in self.risks]
         return Problem(risks, self.minimize, self.delta)
@@ -189,7 +194,7 @@ class Problem:
         except (KeyError, TypeError) as error:
             raise ProblemError(
                 f"A stored problem needs risks, minimize and delta, but this one is not complete: "
-                f"{error}."
+                f"{error}. Write problem.to_dict() to the file, whole."
             ) from error
 
     def __str__(self) -> str:

@@ -177,7 +177,6 @@ def conclude(
         procedure,
         configs,
         chosen,
-        promise=_promise(plan.problem, config, use),
         created=created or datetime.now(UTC).isoformat(timespec="seconds"),
         use=use,
         problem=problem,
@@ -190,6 +189,11 @@ def conclude(
 def _configs(configs: Sequence[Mapping[str, Any]] | None, n: int) -> Sequence[Mapping[str, Any]]:
     if configs is None:
         return [{"index": i} for i in range(n)]
+    if isinstance(configs, str | Mapping) or not isinstance(configs, Sequence):
+        raise LossError(
+            f"configs must be a list with one mapping per row of losses, but it is a "
+            f'{type(configs).__name__}. Write configs=[{{"threshold": 0.5}}, ...].'
+        )
     if len(configs) != n:
         raise LossError(
             f"There are {n} rows of losses but {len(configs)} configs. Give one config per row."
@@ -201,23 +205,6 @@ def _configs(configs: Sequence[Mapping[str, Any]] | None, n: int) -> Sequence[Ma
                 f'Write {{"threshold": 0.5}}.'
             )
     return configs
-
-
-def _promise(problem: Problem, config: Mapping[str, Any] | None, use: Use) -> str:
-    if config is None:
-        return "Nothing is promised: no configuration could be certified."
-    limits = " and ".join(f"{risk.name} <= {risk.limit:g}" for risk in problem.risks)
-    again = (
-        ""
-        if use.number == 1
-        else f" This is question {use.number} to the same calibration data: the promise holds for "
-        f"each question on its own, not for all of them at once."
-    )
-    return (
-        f"With probability at least {100 * (1 - problem.delta):g}% over the draw of the "
-        f"calibration data, the configuration {dict(config)} has {limits} on new data from the "
-        f"same distribution.{again}"
-    )
 
 
 def _certified(selection: Selection) -> str:
@@ -269,15 +256,16 @@ def _nothing_certified(
 def _what_would_decide(plan: TestPlan, i: int, mean: float, n: int) -> str:
     risk = plan.problem.risks[i]
     unit = (mean - risk.low) / (risk.high - risk.low)
-    if unit >= risk.unit_limit:
-        return "more examples would not help at this mean: it is not below the limit"
     if n == 0:
         return "no calibration example counts for it"
+    if unit >= risk.unit_limit:
+        return "more examples would not help at this mean: it is not below the limit"
     needed = samples_to_pass(plan.families[risk.name], risk.unit_limit, unit, plan.problem.delta)
     return f"about {needed:,} examples with this mean would have passed"
 
 
 def _p(log_p: float) -> str:
-    if log_p < math.log(1e-4):
-        return f"1e{math.floor(log_p / math.log(10))}"
+    if log_p < math.log(1e-300):  # below what a float holds
+        exponent = math.floor(log_p / math.log(10))
+        return f"{math.exp(log_p - exponent * math.log(10)):.1f}e{exponent}"
     return f"{math.exp(log_p):.2g}"

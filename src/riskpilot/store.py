@@ -321,6 +321,15 @@ def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Arr
 def joined(problem: Problem, tables: list[LossMapping]) -> dict[str, Array]:
     """Tables of one row each as one table."""
     names = [name for name in [*problem.names, problem.minimize] if all(name in t for t in tables)]
+    for name in names:
+        sizes = sorted({np.shape(table[name])[1:] for table in tables})
+        if len(sizes) > 1:
+            raise LossError(
+                f"Every configuration must be tested on the same examples, but the number of "
+                f"losses of {name!r} differs: {sizes[0]} and {sizes[-1]}. Evaluate all trials on "
+                f"one calibration set; for examples that do not count use NaN and "
+                f"Risk(..., conditional=True)."
+            )
     return {name: np.concatenate([np.asarray(t[name]) for t in tables]) for name in names}
 
 

@@ -62,6 +62,11 @@ def create_study(
             f"create_study takes a Problem, but got a {type(problem).__name__}. "
             f'Write create_study(Problem([Risk("error", limit=0.1)], minimize="cost")).'
         )
+    if safe is not None and not isinstance(safe, Mapping):
+        raise StudyError(
+            f"safe is a configuration, a mapping of parameters to values, but it is {safe!r}. "
+            f'Write safe={{"threshold": 0.5}}.'
+        )
     study = optuna.create_study(
         storage=storage,
         study_name=study_name,
@@ -91,7 +96,13 @@ def load_study(
     artifact_store: Any = None,
 ) -> optuna.Study:
     """A study made by `create_study`, ready to go on or to select from."""
-    study = optuna.load_study(study_name=study_name, storage=storage)
+    try:
+        study = optuna.load_study(study_name=study_name, storage=storage)
+    except KeyError as error:
+        raise StudyError(
+            f"There is no study {study_name!r} in the storage {storage}. "
+            f"Make it with riskpilot.create_study(problem, storage=..., study_name=...)."
+        ) from error
     return _continued(study, problem_of(study), storage, sampler, artifact_store)
 
 
@@ -128,6 +139,11 @@ def objective(
     with the failed trial and raised; ``study.optimize(..., catch=(Exception,))`` goes on after it.
     """
     problem_of(study)
+    if not callable(evaluate):
+        raise StudyError(
+            f"objective takes a function of a trial that returns an Evaluation, but got "
+            f"{evaluate!r}. Write rp.objective(study, evaluate)."
+        )
     check_ids(validation_ids, calibration_ids)
 
     def record(trial: optuna.Trial) -> tuple[float, ...]:

@@ -279,6 +279,13 @@ def test_smallest_n_is_the_first_at_which_zeros_pass(family, limit, delta):
         assert log_p(family, np.zeros((1, n - 1)), limit, delta)[0] >= math.log(delta)
 
 
+def test_smallest_n_ends_at_limits_that_need_billions(family):
+    limit = 1e-4 if family == "hoeffding" else 1e-9
+    n = p_values.smallest_n(family, limit, 0.1)
+    rate = {"hoeffding": 2 * limit**2, "betting": p_values.LARGEST_BET * limit}.get(family, limit)
+    assert n == pytest.approx(math.log(10) / rate, rel=1e-6)
+
+
 def test_an_unknown_family_is_an_error():
     with pytest.raises(ValueError, match="no p-value family 'clt'"):
         p_values.largest_passing_mean("clt", 0.1, 100, 0.1)

@@ -1,0 +1,160 @@
+"""What every artifact store must do for losses, run on each of them."""
+
+import io
+
+import numpy as np
+import optuna
+import pytest
+from optuna.artifacts import FileSystemArtifactStore
+
+import riskpilot as rp
+from riskpilot.store import (
+    MemoryArtifactStore,
+    decode,
+    encode,
+    read_calibration,
+    read_validation,
+    record_of,
+)
+
+PROBLEM = rp.Problem(
+    [rp.Risk("error", 0.3), rp.Risk("miss", 0.3, conditional=True), rp.Risk("gap", 0.5, low=-1)],
+    "cost",
+)
+
+
+@pytest.fixture(params=["memory", "folder"])
+def store(request, tmp_path):
+    return MemoryArtifactStore() if request.param == "memory" else FileSystemArtifactStore(tmp_path)
+
+
+KINDS = {
+    "booleans": lambda rng, m: rng.random(m) < 0.1,
+    "integers": lambda rng, m: rng.integers(0, 2, m),
+    "bytes": lambda rng, m: rng.integers(0, 2, m).astype(np.uint8),
+    "floats": lambda rng, m: rng.random(m),
+    "single precision": lambda rng, m: rng.random(m).astype(np.float32),
+    "half precision": lambda rng, m: (rng.random(m) < 0.1).astype(np.float16),
+}
+
+
+def record(store, validation, calibration):
+    study = rp.create_study(PROBLEM, artifact_store=store, seed=0)
+    objective = rp.objective(study, lambda trial: rp.Evaluation(validation, calibration))
+    study.optimize(objective, n_trials=1)
+    return study, study.trials[0]
+
+
+def evaluation(rng, kind, m):
+    miss = rng.random(m)
+    miss[rng.random(m) < 0.5] = np.nan
+    return {
+        "error": KINDS[kind](rng, m),
+        "miss": miss,
+        "gap": rng.choice([-1.0, 0.0, 1.0], m),
+        "cost": rng.random(m),
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("m", [1, 7, 8, 9, 1000])
+def test_losses_come_back_as_they_went_in(store, kind, m):
+    rng = np.random.default_rng(m)
+    validation, calibration = evaluation(rng, kind, m + 1), evaluation(rng, kind, m)
+    study, trial = record(store, validation, calibration)
+    for read, given in ((read_validation, validation), (read_calibration, calibration)):
+        table = read(study, PROBLEM, trial)
+        assert table.keys() == given.keys()
+        for name, values in given.items():
+            np.testing.assert_array_equal(np.asarray(table[name][0], float), values)
+
+
+def test_a_free_objective_that_is_one_number_comes_back(store):
+    rng = np.random.default_rng(0)
+    validation = {**evaluation(rng, "floats", 5), "cost": -2.5}
+    study, trial = record(store, validation, None)
+    assert read_validation(study, PROBLEM, trial)["cost"].tolist() == [-2.5]
+    assert record_of(trial).free == -2.5
+
+
+def test_changed_losses_are_found(store):
+    rng = np.random.default_rng(1)
+    study, trial = record(store, evaluation(rng, "floats", 50), evaluation(rng, "floats", 50))
+    entry = record_of(trial).artifacts["calibration"]
+    with store.open_reader(entry["id"]) as reader:
+        blob = bytearray(reader.read())
+    blob[len(blob) // 2] ^= 1  # one bit
+    store.remove(entry["id"])
+    store.write(entry["id"], io.BytesIO(bytes(blob)))
+    with pytest.raises(rp.StudyError, match="calibration losses were changed"):
+        read_calibration(study, PROBLEM, trial)
+    assert read_validation(study, PROBLEM, trial).keys() == {"error", "miss", "gap", "cost"}
+
+
+def test_exchanged_losses_are_found(store):
+    rng = np.random.default_rng(2)
+    study, trial = record(store, evaluation(rng, "floats", 50), evaluation(rng, "floats", 50))
+    ids = {split: entry["id"] for split, entry in record_of(trial).artifacts.items()}
+    with store.open_reader(ids["validation"]) as reader:
+        blob = reader.read()
+    store.remove(ids["calibration"])
+    store.write(ids["calibration"], io.BytesIO(blob))
+    with pytest.raises(rp.StudyError, match="calibration losses were changed"):
+        rp.select(study)
+
+
+def test_missing_losses_are_named(store):
+    rng = np.random.default_rng(3)
+    study, trial = record(store, evaluation(rng, "floats", 50), evaluation(rng, "floats", 50))
+    store.remove(record_of(trial).artifacts["calibration"]["id"])
+    with pytest.raises(rp.StudyError, match="Trial 0: its calibration losses are gone"):
+        rp.select(study)
+
+
+def test_a_trial_without_calibration_losses_is_named(store):
+    rng = np.random.default_rng(4)
+    study, trial = record(store, evaluation(rng, "floats", 50), None)
+    with pytest.raises(rp.StudyError, match="Trial 0 has no calibration losses"):
+        read_calibration(study, PROBLEM, trial)
+
+
+def test_a_store_that_loses_bytes_is_found_at_once(store):
+    class Leaky:
+        def open_reader(self, artifact_id):
+            return store.open_reader(artifact_id)
+
+        def write(self, artifact_id, content):
+            store.write(artifact_id, io.BytesIO(content.read()[:-1]))
+
+    rng = np.random.default_rng(5)
+    with pytest.raises(rp.StudyError, match="did not give back"):
+        record(Leaky(), evaluation(rng, "floats", 50), None)
+
+
+def test_zero_one_losses_take_a_bit_each():
+    rng = np.random.default_rng(6)
+    table = {"error": rng.random((1, 80_000)) < 0.5}
+    assert len(encode(table)) < 12_000
+    np.testing.assert_array_equal(decode(encode(table))["error"], table["error"])
+
+
+def test_no_pickle_is_read():
+    buffer = io.BytesIO()
+    np.savez(buffer, names=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        decode(buffer.getvalue())
+
+
+def test_what_a_trial_carries_openly_tells_nothing_of_calibration_losses(store):
+    rng = np.random.default_rng(7)
+    validation = evaluation(rng, "booleans", 60)
+    safe = {"error": np.zeros(60), "miss": np.zeros(60), "gap": -np.ones(60)}
+    bad = {"error": np.ones(60), "miss": np.ones(60), "gap": np.ones(60)}
+    open_parts = []
+    for calibration in (safe, bad):
+        _, trial = record(store, validation, calibration)
+        data = record_of(trial).to_json()
+        data.pop("artifacts")
+        open_parts.append((data, trial.values, trial.params))
+    assert open_parts[0] == open_parts[1]
+    assert isinstance(trial, optuna.trial.FrozenTrial)
