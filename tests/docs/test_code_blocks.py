@@ -7,6 +7,7 @@ import tomllib
 import warnings
 
 import pytest
+import readme_setup
 from pages import PAGES, ROOT, Block, blocks_of, name_of, shell_lines
 from typer.testing import CliRunner
 
@@ -20,8 +21,7 @@ def test_code_of_a_page_runs_in_order(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "page"}
     if page.name == "README.md":
-        setup = ROOT / "tests" / "docs" / "readme_setup.py"
-        exec(compile(setup.read_text(encoding="utf-8"), setup, "exec"), namespace)
+        namespace |= readme_setup.prepare()
     for block in blocks_of(page):
         assert block.language in _KNOWN, f"line {block.line}: fences name one of {_KNOWN}"
         if block.language in ("python", "setup"):
