@@ -1,0 +1,58 @@
+"""Certificates on disk, checked against the losses on disk that they were made of."""
+
+import json
+from pathlib import Path
+
+from riskpilot.certificate import SCHEMA, Certificate, Verification, verify
+from riskpilot.errors import CertificateError
+from riskpilot.long_tables import LossTable
+from riskpilot.problem import Problem
+from riskpilot.study_tables import is_storage, open_study, study_losses
+from riskpilot.tables import read_losses
+
+
+def audit(path: Path, losses: str, study_name: str | None, artifacts: Path | None) -> Verification:
+    """Compute the certificate in a file again from a table of losses, or from a study's storage.
+
+    A certificate that was edited does not hold; a file that never was one raises an error.
+    """
+    try:
+        certificate = Certificate.load(path)
+    except CertificateError as error:
+        if not _was_certificate(path):
+            raise
+        return Verification((str(error),))  # edited: it says what the losses never said
+    if is_storage(losses):
+        study = open_study(losses, study_name, artifacts)
+        table = study_losses(study, certificate.n_configs)
+    else:
+        table = read_losses(losses)
+    problem = Problem.from_dict(certificate.problem)
+    table = table.only(problem.names, problem.minimize)
+    result = verify(certificate, validation=table.validation, calibration=table.calibration)
+    return Verification((*result.differences, *_other_configs(certificate, table)))
+
+
+def _was_certificate(path: Path) -> bool:
+    """Whether a file that cannot be read as a certificate was one before somebody changed it."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(data, dict) and data.get("schema") == SCHEMA
+
+
+def _other_configs(certificate: Certificate, table: LossTable) -> list[str]:
+    """Candidates whose configuration is not the one that the table has in their row."""
+    if table.configs is None:
+        return []
+    differences = []
+    for candidate in certificate.candidates:
+        row = candidate["row"]
+        found = table.configs[row] if row < len(table.configs) else None
+        if found != candidate["config"]:
+            differences.append(
+                f"row {row} of the losses is the configuration {found}, "
+                f"the certificate has {candidate['config']}"
+            )
+    return differences

@@ -1,0 +1,69 @@
+"""Reads Parquet files of losses. The one module that needs pyarrow (extra ``parquet``)."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from riskpilot.errors import TableError
+from riskpilot.long_tables import NOT_LOSSES, Labels, LongTable, check_header
+
+
+def read_columns(path: Path) -> LongTable:
+    """The columns of a Parquet file, as `tabulate` takes them."""
+    try:
+        table = pq.ParquetFile(path).read()
+    except (pa.ArrowException, OSError) as error:
+        raise TableError(
+            f"{path.name!r} is no complete Parquet file ({error}). It may have been cut short "
+            f"while it was written or copied: take the original again."
+        ) from error
+    names = list(table.column_names)
+    check_header(path.name, names)
+    labels, losses = {}, {}
+    for name in names:
+        if name.startswith("__index_level_"):
+            continue  # what pandas adds for its own use
+        column = table.column(name)
+        if name in NOT_LOSSES:
+            labels[name] = _labels(path.name, name, column)
+        else:
+            losses[name] = _numbers(path.name, name, column)
+    return LongTable(labels, losses)
+
+
+def _labels(file: str, name: str, column: Any) -> Labels:
+    try:
+        encoded = column.combine_chunks()
+        if isinstance(encoded, pa.ChunkedArray):  # an empty column has no chunk to combine
+            encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks else pa.nulls(0)
+        if pa.types.is_dictionary(encoded.type):
+            encoded = encoded.dictionary_decode()  # a stored dictionary may name what no row has
+        encoded = encoded.dictionary_encode(null_encoding="encode")
+    except pa.ArrowException as error:
+        raise TableError(
+            f"{file!r}: the column {name!r} must hold text or numbers, but its type is "
+            f"{column.type}. Write a configuration as the text of a JSON object."
+        ) from error
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    return Labels(encoded.dictionary.to_pylist(), codes.astype(np.int64))
+
+
+def _numbers(file: str, name: str, column: Any) -> Any:
+    plain = (
+        pa.types.is_boolean(column.type)
+        or pa.types.is_integer(column.type)
+        or pa.types.is_floating(column.type)
+        or pa.types.is_decimal(column.type)
+        or pa.types.is_null(column.type)
+    )
+    if not plain:
+        raise TableError(
+            f"{file!r}: the losses of {name!r} must be numbers or booleans, but their type is "
+            f"{column.type}. Convert the column, or remove it."
+        )
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)

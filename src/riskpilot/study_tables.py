@@ -1,0 +1,158 @@
+"""The losses of a study as a table: to verify a certificate, or to hand to those who will."""
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import optuna
+from optuna.artifacts import FileSystemArtifactStore
+from optuna.storages import BaseStorage, JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
+
+from riskpilot.errors import RiskpilotError, StudyError, TableError
+from riskpilot.ledger import ledger
+from riskpilot.long_tables import LossTable
+from riskpilot.store import joined, problem_of, read_calibration, read_validation, record_of
+from riskpilot.study import load_study
+from riskpilot.tables import save_losses
+
+_SQLITE_FILES = (".db", ".sqlite", ".sqlite3")
+_JOURNAL_FILES = (".log", ".journal")
+
+
+def is_storage(address: str) -> bool:
+    """Whether an address means an Optuna storage rather than a table of losses.
+
+    >>> is_storage("sqlite:///adult.db"), is_storage("adult.db"), is_storage("losses.npz")
+    (True, True, False)
+    """
+    return "://" in address or Path(address).suffix.lower() in (*_SQLITE_FILES, *_JOURNAL_FILES)
+
+
+def open_study(
+    address: str, study_name: str | None = None, artifacts: str | Path | None = None
+) -> optuna.Study:
+    """The study at a storage address, or in a SQLite or journal file.
+
+    ``artifacts``: the folder of its losses, where it is not the one beside the file.
+    """
+    shown = hide_password(address)
+    try:
+        storage = _storage(address)
+        names = optuna.get_all_study_names(storage)
+    except RiskpilotError:
+        raise
+    except (ImportError, SQLAlchemyError, OSError, ValueError) as error:
+        reason = without_password(str(error).splitlines()[0].rstrip("."), address)
+        raise TableError(
+            f"The storage {shown!r} cannot be opened: {reason}. Give an address such as "
+            f"sqlite:///study.db, and install the driver of its database."
+        ) from None  # the chained error could show the password
+    if study_name is None and len(names) == 1:
+        study_name = names[0]
+    if study_name not in names:
+        asked = "one study" if study_name is None else f"the study {study_name!r}"
+        raise StudyError(
+            f"The storage {shown!r} was to hold {asked}, but it holds "
+            f"{', '.join(sorted(names)) or 'none'}. Name one of them with --study-name."
+        )
+    store = None if artifacts is None else FileSystemArtifactStore(artifacts)
+    return load_study(storage=storage, study_name=study_name, artifact_store=store)
+
+
+def study_losses(study: optuna.Study, n_configs: int | None = None) -> LossTable:
+    """The losses of a study whose calibration data a selection has opened.
+
+    ``n_configs``: only the trials that were finished first, as they stood when a certificate was
+    made; the study may have gone on since.
+    """
+    if not ledger(study):
+        raise StudyError(
+            f"The calibration losses of the study {study.study_name!r} are sealed: nothing has "
+            f"been selected from it yet. Select first, riskpilot.select(study), then export."
+        )
+    problem = problem_of(study)
+    trials = _finished(study)
+    if n_configs is not None and len(trials) > n_configs:
+        first = sorted(trials, key=lambda trial: (trial.datetime_complete, trial.number))
+        trials = sorted(first[:n_configs], key=lambda trial: trial.number)
+    return LossTable(
+        joined(problem, [read_validation(study, problem, trial) for trial in trials]),
+        joined(problem, [read_calibration(study, problem, trial) for trial in trials]),
+        tuple(dict(trial.params) for trial in trials),
+    )
+
+
+def export_losses(study: optuna.Study, path: str | Path) -> Path:
+    """Write the losses of a study as an .npz table, with which others can verify its certificate.
+
+    Works after `select` alone: until then the calibration losses are sealed.
+    """
+    table = study_losses(study)
+    return save_losses(
+        path,
+        validation=table.validation,
+        calibration=table.calibration,
+        configs=table.configs,
+    )
+
+
+def hide_password(address: str) -> str:
+    """The address as it may be shown.
+
+    >>> hide_password("postgresql://ann:secret@host/db")
+    'postgresql://ann:***@host/db'
+    """
+    head, separator, rest = address.partition("://")
+    if not separator:
+        return address
+    # The password may hold any character, so the last @ before the path's end is the one.
+    credentials, at, host = rest.rpartition("@")
+    user, colon, _ = credentials.partition(":")
+    hidden = f"{user}:***" if colon else user
+    return f"{head}://{hidden}{at}{_hide_query(host)}"
+
+
+def without_password(text: str, address: str) -> str:
+    """A message of another library, with the address in it as it may be shown."""
+    text = text.replace(address, hide_password(address))
+    _, _, rest = address.partition("://")
+    credentials, _, _ = rest.rpartition("@")
+    _, _, password = credentials.partition(":")
+    for secret in {password, unquote(password)} - {""}:
+        text = text.replace(secret, "***")
+    return text
+
+
+def _hide_query(host: str) -> str:
+    """Options after a question mark can carry a password, too."""
+    path, mark, _ = host.partition("?")
+    return f"{path}?***" if mark else path
+
+
+def _storage(address: str) -> str | BaseStorage:
+    if "://" not in address:
+        path = _existing(address, Path(address))
+        if path.suffix.lower() in _JOURNAL_FILES:
+            return JournalStorage(JournalFileBackend(str(path)))
+        return f"sqlite:///{path}"
+    parts = urlsplit(address)
+    if parts.scheme.startswith("sqlite") and parts.path.strip("/"):
+        _existing(address, Path(parts.path[1:]))
+    return address
+
+
+def _existing(address: str, path: Path) -> Path:
+    # SQLite would make an empty database of a name with a typing error.
+    if not path.is_file():
+        raise TableError(
+            f"There is no study at {hide_password(address)!r}: the file {str(path)!r} does not "
+            f"exist. Give the path relative to the folder in which the command runs."
+        )
+    return path
+
+
+def _finished(study: optuna.Study) -> list[FrozenTrial]:
+    trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    return [trial for trial in trials if record_of(trial) is not None]
