@@ -1,0 +1,29 @@
+"""Hooks of mkdocs: pictures follow the theme of their page, and pages need no network."""
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+_IMAGE = re.compile(r'<img alt="[^"]*" src="(?P<src>[^":]+\.svg)"[^>]*/?>')
+_CDN = re.compile(r"https://unpkg\.com/[^\"'`]+")
+
+
+def on_page_content(html: str, page: Any, config: Any, **_: Any) -> str:
+    """SVG pictures become part of the page, so that its colours reach them."""
+    docs = Path(config["docs_dir"])
+    folder = posixpath.dirname(page.url)
+
+    def inline(match: re.Match[str]) -> str:
+        path = docs / posixpath.normpath(posixpath.join(folder, match["src"]))
+        return f'<figure class="picture">{path.read_text(encoding="utf-8")}</figure>'
+
+    return _IMAGE.sub(inline, html)
+
+
+def on_post_build(config: Any, **_: Any) -> None:
+    """The theme's script knows addresses for features that no page uses; take them out."""
+    for script in Path(config["site_dir"], "assets", "javascripts").glob("*.js"):
+        text = script.read_text(encoding="utf-8")
+        if _CDN.search(text):
+            script.write_text(_CDN.sub("data:text/javascript,", text), encoding="utf-8")
