@@ -286,19 +286,11 @@ def _at_top(risk: Risk, block: Array) -> Array | None:
     if (risk.low, risk.high) == (0.0, 1.0):
         if block.dtype == np.bool_:
             return block
-        if not (block.min() >= 0 and block.max() <= 1):  # false for NaN, too
-            return None
-        if block.dtype.itemsize == 1:
+        if block.dtype.itemsize == 1 and block.min() >= 0 and block.max() <= 1:
             return block.view(np.bool_) if block.flags.c_contiguous else block != 0
-        above = block != 0
-        if block.dtype == np.float16:  # too coarse for the sum below
-            return above if bool((block == above).all()) else None
-        # Losses in [0, 1] have squares that sum to their number above zero only where each is 1;
-        # a dot product is several times faster than comparing each loss to both ends.
-        whole = block.dtype.kind != "f" or np.vdot(block, block) == np.count_nonzero(above)
-        return above if whole else None
-    above = block == risk.high
-    return above if bool((above | (block == risk.low)).all()) else None
+    at_top = block == risk.high
+    n_at_ends = np.count_nonzero(at_top) + np.count_nonzero(block == risk.low)
+    return at_top if n_at_ends == block.size else None
 
 
 def _in_range(risk: Risk, block: Array, split: str) -> FloatArray:
