@@ -1,0 +1,1 @@
+"""Speed against peers: ratios of medians, measured side by side in one run."""

@@ -1,0 +1,87 @@
+"""Run every comparison, print the table, write it as JSON: ``python -m benchmarks``."""
+
+import argparse
+import json
+import os
+import platform
+from dataclasses import asdict, replace
+from importlib.metadata import version
+from pathlib import Path
+
+import optuna
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from benchmarks import imports, procedures, proposals, tables
+from benchmarks.measure import Row
+
+RESULTS = Path(__file__).parent / "results.json"
+PACKAGES = ("numpy", "scipy", "scikit-learn", "optuna", "torch", "botorch", "mapie")
+# Imports first: their interpreters should find the machine as it is.
+SUITES = {"imports": imports, "procedures": procedures, "tables": tables, "proposals": proposals}
+
+
+def main(arguments: list[str] | None = None) -> list[Row]:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where the JSON goes")
+    parser.add_argument("--only", choices=SUITES, help="one suite")
+    options = parser.parse_args(arguments)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    console = Console()
+    rows: list[Row] = []
+    with Progress(console=console, transient=True) as progress:
+        suites = [options.only] if options.only else list(SUITES)
+        for name in progress.track(suites, description="measuring"):
+            for row in SUITES[name].rows(options.quick):
+                if options.quick:
+                    row = replace(row, target=None)  # targets are for the full sizes
+                rows.append(row)
+                progress.console.print(f"{row.name} against {row.peer_name}: {row.ratio:.3g}x")
+    console.print(as_table(rows))
+    options.out.write_text(json.dumps(as_json(rows, options.quick), indent=2) + "\n")
+    return rows
+
+
+def as_table(rows: list[Row]) -> Table:
+    table = Table(title="riskpilot against its peers (medians of one run)")
+    for column in ("what", "peer"):
+        table.add_column(column)
+    for column in ("ours", "peer's", "ratio", "target"):
+        table.add_column(column, justify="right")
+    table.add_column("met")
+    for row in rows:
+        sign = "faster" if row.goal == "faster" else "of its time"
+        relation = ">=" if row.goal == "faster" else "<="
+        table.add_row(
+            row.name,
+            row.peer_name,
+            duration(row.ours_seconds),
+            duration(row.peer_seconds),
+            f"{row.ratio:.3g}x {sign}",
+            "-" if row.target is None else f"{relation} {row.target:g}x",
+            {True: "yes", False: "[bold red]no[/]", None: "-"}[row.met],
+        )
+    return table
+
+
+def duration(seconds: float) -> str:
+    if seconds < 1e-3:
+        return f"{1e6 * seconds:.3g} µs"
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def as_json(rows: list[Row], quick: bool) -> dict[str, object]:
+    return {
+        "quick": quick,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "versions": {package: version(package) for package in PACKAGES},
+        "rows": [{**asdict(row), "ratio": row.ratio, "met": row.met} for row in rows],
+    }
+
+
+if __name__ == "__main__":
+    main()
