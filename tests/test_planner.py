@@ -1,0 +1,89 @@
+"""What the planner promises about power, against simulation."""
+
+import math
+
+import numpy as np
+import pytest
+
+import riskpilot as rp
+from riskpilot import p_values
+from riskpilot.planner import passing_probability, samples_for_power, samples_to_pass
+
+PROBLEM = rp.Problem([rp.Risk("error", 0.1)], "cost")
+
+
+def simulated_power(family, limit, risk, n, delta, draw, repetitions=4000):
+    losses = draw(np.random.default_rng(0), (repetitions, n))
+    if family == "betting":
+        log_p = p_values.log_betting(losses, limit, delta)
+    else:
+        test = getattr(p_values, f"log_{family}")
+        log_p = test(losses.sum(axis=1), n, limit)
+    return (log_p < math.log(delta)).mean()
+
+
+@pytest.mark.parametrize("family", ["binomial", "hoeffding_bentkus", "hoeffding"])
+@pytest.mark.parametrize(("risk", "n"), [(0.05, 150), (0.07, 500), (0.02, 60)])
+def test_the_power_for_zero_one_losses_is_what_simulation_shows(family, risk, n):
+    told = passing_probability(family, 0.1, risk, n, 0.1)
+    seen = simulated_power(family, 0.1, risk, n, 0.1, lambda rng, shape: rng.random(shape) < risk)
+    assert told == pytest.approx(seen, abs=0.03)
+
+
+@pytest.mark.parametrize(("risk", "n"), [(0.095, 1500), (0.096, 2500), (0.097, 5000)])
+def test_the_power_of_betting_on_large_samples_is_near_what_simulation_shows(risk, n):
+    size = risk * (1 - risk) / 0.1**2 - 1
+    told = passing_probability("betting", 0.1, risk, n, 0.1, std=0.1)
+    seen = simulated_power(
+        "betting",
+        0.1,
+        risk,
+        n,
+        0.1,
+        lambda rng, shape: rng.beta(risk * size, (1 - risk) * size, shape),
+        1500,
+    )
+    assert told == pytest.approx(seen, abs=0.12)
+
+
+@pytest.mark.parametrize("family", ["binomial", "hoeffding_bentkus", "hoeffding", "betting"])
+def test_the_number_of_samples_for_a_power_reaches_it(family):
+    n = samples_for_power(family, 0.1, 0.06, 0.1, 0.9)
+    assert passing_probability(family, 0.1, 0.06, n, 0.1) >= 0.9
+    assert passing_probability(family, 0.1, 0.06, n // 2, 0.1) < 0.9
+
+
+@pytest.mark.parametrize("family", ["binomial", "hoeffding_bentkus", "hoeffding"])
+def test_samples_to_pass_is_enough_for_that_mean_and_half_of_it_is_not(family):
+    n = samples_to_pass(family, 0.1, 0.08, 0.1)
+    for count, passes in ((n, True), (n // 2, False)):
+        largest = p_values.largest_passing_mean(family, 0.1, count, 0.1)
+        assert (largest is not None and largest >= 0.08) is passes
+
+
+def test_a_plan_says_what_passes_and_with_what_power():
+    (plan,) = rp.plan_calibration(PROBLEM, 1000, true_risks={"error": 0.07})
+    assert plan.family == "binomial"
+    assert plan.largest_mean == p_values.largest_passing_mean("binomial", 0.1, 1000, 0.1)
+    assert plan.power == passing_probability("binomial", 0.1, 0.07, 1000, 0.1)
+    assert plan.power > 0.9 > 0.5 * plan.power
+    text = str(plan)
+    assert "1,000 calibration examples" in text
+    assert f"{plan.power:.2f}" in text
+    assert f"{plan.needed:,}" in text
+
+
+def test_losses_that_are_not_binary_are_planned_with_the_betting_test_in_their_units():
+    problem = rp.Problem([rp.Risk("gap", 1.0, low=-2, high=8)], "cost")
+    (plan,) = rp.plan_calibration(problem, 2000, binary=False, deviations={"gap": 0.5})
+    assert plan.family == "betting"
+    unit = p_values.largest_passing_mean("betting", 0.3, 2000, 0.1, 0.05)
+    assert plan.largest_mean == pytest.approx(-2 + 10 * unit)
+
+
+def test_every_risk_gets_its_plan():
+    problem = rp.Problem([rp.Risk("a", 0.1), rp.Risk("b", 0.001)], "cost")
+    a, b = rp.plan_calibration(problem, 100)
+    assert a.largest_mean is not None
+    assert b.largest_mean is None
+    assert b.fewest == 2302
