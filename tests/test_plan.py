@@ -1,0 +1,113 @@
+"""The plan: front and order from validation alone, frozen, and told apart by its digest."""
+
+import dataclasses
+import inspect
+import math
+
+import numpy as np
+import pytest
+
+import riskpilot as rp
+from riskpilot.losses import ValidationLosses, calibration_losses, validation_losses
+from riskpilot.p_values import log_betting
+from riskpilot.plan import freeze_plan, run_test
+
+PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")
+
+
+def rows_with(counts, m=200):
+    return np.arange(m)[None, :] < np.asarray(counts)[:, None]
+
+
+def plan_of(counts, cost, problem=PROBLEM, seed=0):
+    table = {"error": rows_with(counts), "cost": np.asarray(cost, float)}
+    return freeze_plan(validation_losses(problem, table), seed=seed)
+
+
+def test_only_the_front_is_tested_safest_first():
+    plan = plan_of([40, 10, 20, 30, 10], [1, 4, 3, 3.5, 4])
+    assert plan.order == (1, 2, 0)  # 3 is dominated by 2, and 4 repeats 1
+    assert plan.free == (4.0, 3.0, 1.0)
+    assert [row[0] for row in plan.risks] == [0.05, 0.1, 0.2]
+    assert list(plan.log_p_validation) == sorted(plan.log_p_validation)
+
+
+def test_hopeless_candidates_are_ordered_by_risk():
+    assert plan_of([190, 200, 180], [2, 1, 3]).order == (2, 0, 1)
+
+
+def test_several_risks_are_ordered_by_their_largest_p_value():
+    problem = rp.Problem([rp.Risk("a", 0.3), rp.Risk("b", 0.3)], "cost")
+    losses = {"a": rows_with([0, 30, 20]), "b": rows_with([50, 20, 25]), "cost": np.zeros(3)}
+    assert freeze_plan(validation_losses(problem, losses)).order == (2, 1, 0)
+
+
+def test_the_test_is_chosen_on_validation_data():
+    real = np.full((1, 50), 0.1)
+    plan = freeze_plan(validation_losses(PROBLEM, {"error": real, "cost": [1.0]}))
+    assert plan.families == {"error": "betting"}
+    sealed = calibration_losses(PROBLEM, {"error": rows_with([2])})
+    result = run_test(plan, sealed, rp.fixed_sequence)
+    shuffled = np.random.default_rng(0).permutation(200)
+    expected = log_betting(rows_with([2])[:, shuffled] * 1.0, 0.3, 0.1)
+    np.testing.assert_array_equal(result.log_p[:, 0], expected)
+
+
+def test_the_shuffle_of_the_betting_test_is_fixed_by_the_seed():
+    rng = np.random.default_rng(0)
+    losses = {"error": rng.random((1, 100)) * 0.5, "cost": [1.0]}
+    sealed = calibration_losses(PROBLEM, {"error": rng.random((1, 100)) * 0.5})
+    values = [
+        run_test(freeze_plan(validation_losses(PROBLEM, losses), seed=seed), sealed, rp.holm).log_p[
+            0, 0
+        ]
+        for seed in (0, 0, 1)
+    ]
+    assert values[0] == values[1] != values[2]
+
+
+def test_a_plan_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        plan_of([10], [1]).order = (3,)
+
+
+CHANGES = {
+    "order": lambda plan: dataclasses.replace(plan, order=plan.order[::-1]),
+    "family": lambda plan: dataclasses.replace(plan, families={"error": "betting"}),
+    "seed": lambda plan: dataclasses.replace(plan, seed=1),
+    "delta": lambda plan: dataclasses.replace(
+        plan, problem=rp.Problem(PROBLEM.risks, "cost", 0.05)
+    ),
+    "limit": lambda plan: dataclasses.replace(plan, problem=PROBLEM.with_limits(error=0.31)),
+    "losses": lambda plan: plan_of([10, 19], [2, 1]),
+    "free objective": lambda plan: plan_of([10, 20], [2, 1.5]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_of_the_plan_changes_its_digest(change):
+    plan = plan_of([10, 20], [2, 1])
+    assert plan.digest == plan_of([10, 20], [2, 1]).digest
+    assert CHANGES[change](plan).digest != plan.digest
+
+
+def test_the_plan_is_made_from_validation_losses_and_nothing_else():
+    parameters = inspect.signature(freeze_plan).parameters
+    assert parameters["validation"].annotation in (ValidationLosses, "ValidationLosses")
+    assert set(parameters) == {"validation", "seed"}
+
+
+def test_the_largest_p_value_of_the_risks_is_what_the_procedure_gets():
+    problem = rp.Problem([rp.Risk("a", 0.3), rp.Risk("b", 0.3)], "cost")
+    losses = {"a": rows_with([5, 9]), "b": rows_with([50, 40]), "cost": [1.0, 0.0]}
+    plan = freeze_plan(validation_losses(problem, losses))
+    got = []
+
+    def procedure(log_p, delta):
+        got.append((log_p, delta))
+        return log_p < math.log(delta)
+
+    sealed = calibration_losses(problem, {"a": rows_with([5, 9]), "b": rows_with([50, 40])})
+    result = run_test(plan, sealed, procedure)
+    np.testing.assert_array_equal(got[0][0], result.log_p.max(axis=1))
+    assert got[0][1] == 0.1
