@@ -2,8 +2,11 @@
 
 import posixpath
 import re
+import runpy
 from pathlib import Path
 from typing import Any
+
+from mkdocs.exceptions import PluginError
 
 _IMAGE = re.compile(r'<img alt="[^"]*" src="(?P<src>[^":]+\.svg)"[^>]*/?>')
 _CDN = re.compile(r"https://unpkg\.com/[^\"'`]+")
@@ -22,8 +25,12 @@ def on_page_content(html: str, page: Any, config: Any, **_: Any) -> str:
 
 
 def on_post_build(config: Any, **_: Any) -> None:
-    """The theme's script knows addresses for features that no page uses; take them out."""
+    """Take out addresses that the theme's script knows for features that no page uses; check."""
     for script in Path(config["site_dir"], "assets", "javascripts").glob("*.js"):
         text = script.read_text(encoding="utf-8")
         if _CDN.search(text):
             script.write_text(_CDN.sub("data:text/javascript,", text), encoding="utf-8")
+    check = runpy.run_path(str(Path(__file__).with_name("check_site.py")))
+    found = list(check["problems"](Path(config["site_dir"])))
+    if found:
+        raise PluginError("\n".join(found))
