@@ -1,0 +1,67 @@
+"""Finished searches and replays, kept so that an interrupted run goes on where it was."""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+
+class Cache:
+    """JSON values by key, in one file. Only one process writes."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".gitignore").write_text("*\n")
+        self._connection = sqlite3.connect(folder / "runs.sqlite")
+        self._connection.execute("CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, value)")
+
+    def __enter__(self) -> "Cache":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def get(self, key: str) -> Any:
+        """The value, or None where there is none yet."""
+        row = self._connection.execute("SELECT value FROM runs WHERE key = ?", (key,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def put(self, values: Mapping[str, Any]) -> None:
+        rows = [(key, json.dumps(value)) for key, value in values.items()]
+        with self._connection:
+            self._connection.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?)", rows)
+
+
+def digest(*parts: Any) -> str:
+    """Of plain JSON values."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def settings(value: Any) -> Any:
+    """A frozen dataclass as plain JSON; functions by name."""
+    if is_dataclass(value):
+        found = {field.name: settings(getattr(value, field.name)) for field in fields(value)}
+        return {"type": type(value).__name__, **found}
+    return getattr(value, "__qualname__", value)
+
+
+def source_digest(modules: Iterable[str]) -> str:
+    """Of the source of modules of riskpilot: results do not outlive the code that made them."""
+    return digest([_source(name) for name in modules])
+
+
+@lru_cache
+def _source(module: str) -> str:
+    spec = find_spec(module if module.startswith("riskpilot.") else f"riskpilot.{module}")
+    if spec is None or spec.origin is None:
+        return ""
+    return file_digest(Path(spec.origin))
+
+
+def file_digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,210 @@
+"""The test over many splits of the held-out examples at once, and what each split's choice costs.
+
+`riskpilot.plan.run_test` tests one split. Here the plan is frozen once, since it depends on
+validation alone, and all splits are tested together: sums over the calibration rows of every split
+are one matrix product, and the betting test sees all splits as rows of one array.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from riskpilot import p_values
+from riskpilot.bench.seen import Seen
+from riskpilot.bench.setting import Splits
+from riskpilot.plan import TestPlan, freeze_plan
+from riskpilot.problem import Problem, Risk
+from riskpilot.procedures import fixed_sequence
+from riskpilot.statistics import Summary, log_p_from_sums
+from riskpilot.tasks import Task
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+Array = npt.NDArray[Any]
+Config = dict[str, Any]
+
+NOTHING = -1
+_BLOCK = 64  # candidates that are tested together
+_BETTING_NUMBERS = 8_000_000  # losses per call of the betting test
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What happened on each of k splits.
+
+    ``chosen``: row of the configuration that was chosen, -1 where nothing was certified;
+    ``free``: its free objective on test, or that of the safest configuration where nothing was
+    certified; ``risks``: its limited risks on test, shape (k, c), NaN where nothing was certified;
+    ``violated``: whether a population risk of the chosen configuration lies above its limit.
+    """
+
+    chosen: IntArray
+    free: FloatArray
+    risks: FloatArray
+    violated: npt.NDArray[np.bool_]
+    n_candidates: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "chosen": self.chosen.tolist(),
+            "free": self.free.tolist(),
+            "risks": [[None if np.isnan(x) else x for x in row] for row in self.risks.tolist()],
+            "violated": self.violated.tolist(),
+            "n_candidates": self.n_candidates,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Outcome":
+        return cls(
+            np.array(data["chosen"], dtype=np.intp),
+            np.array(data["free"], dtype=np.float64),
+            np.array(data["risks"], dtype=np.float64),
+            np.array(data["violated"], dtype=np.bool_),
+            data["n_candidates"],
+        )
+
+
+def replay(
+    task: Task, problem: Problem, configs: Sequence[Config], seen: Seen, splits: Splits
+) -> Outcome:
+    """Plan on validation, then test in sequence and choose on every split."""
+    plan = freeze_plan(seen.under(problem))
+
+    def losses(rows: Sequence[int]) -> dict[str, Array]:
+        each = [task.losses("held_out", configs[row]) for row in rows]
+        return {name: np.stack([one[name] for one in each]) for name in problem.names}
+
+    n_passed = passed_in_sequence(plan, losses, splits)
+    best = np.array([NOTHING, *_argmin_so_far(np.array(plan.free))])
+    positions = best[n_passed]
+    chosen = np.where(positions == NOTHING, NOTHING, np.array(plan.order)[positions])
+    safest = configs[plan.order[0]] if task.safe is None else task.safe
+    return measure(task, problem, configs, chosen, safest, splits, len(plan.order))
+
+
+def passed_in_sequence(
+    plan: TestPlan, losses: Callable[[Sequence[int]], dict[str, Array]], splits: Splits
+) -> IntArray:
+    """How many candidates pass on each split before the first that does not, shape (splits,).
+
+    ``losses``: those of some rows on all held-out examples, by risk, shape (rows, M). A front can
+    have thousands of candidates, so they are tested in blocks, and only on splits still going.
+    """
+    n_splits = len(splits.calibration)
+    n_passed = np.zeros(n_splits, dtype=np.intp)
+    going = np.arange(n_splits)
+    for start in range(0, len(plan.order), _BLOCK):
+        rows = plan.order[start : start + _BLOCK]
+        log_p = log_p_values(plan, losses(rows), splits.calibration[going])
+        passed = np.array([fixed_sequence(row, plan.problem.delta) for row in log_p])
+        n_passed[going] += passed.sum(axis=1)
+        going = going[passed.all(axis=1)]
+        if not len(going):
+            break
+    return n_passed
+
+
+def log_p_values(plan: TestPlan, losses: dict[str, Array], calibration: IntArray) -> FloatArray:
+    """The log p-value of each split and candidate, the worst over the risks; (splits, candidates).
+
+    ``losses``: by risk, those of the candidates on all held-out examples, shape (n, M);
+    ``calibration``: the rows of each split, shape (splits, m).
+    """
+    n_examples = next(iter(losses.values())).shape[1]
+    inside = np.zeros((n_examples, len(calibration)))
+    inside[calibration.T, np.arange(len(calibration))] = 1.0
+    by_risk = []
+    for risk in plan.problem.risks:
+        unit = _to_unit(risk, losses[risk.name])
+        if plan.families[risk.name] == "betting":
+            by_risk.append(_betting(plan, risk, unit, calibration))
+        else:
+            sums = _sums(unit, inside)
+            by_risk.append(log_p_from_sums(risk, plan.families[risk.name], sums).T)
+    worst: FloatArray = np.max(by_risk, axis=0)
+    return worst
+
+
+def _argmin_so_far(values: FloatArray) -> IntArray:
+    """The place of the smallest of the first 1, 2, ... values, the first of equals."""
+    smaller = values < np.minimum.accumulate(np.r_[np.inf, values])[:-1]
+    return np.maximum.accumulate(np.where(smaller, np.arange(len(values)), 0))
+
+
+def measure(
+    task: Task,
+    problem: Problem,
+    configs: Sequence[Config],
+    chosen: IntArray,
+    safest: Config,
+    splits: Splits,
+    n_candidates: int,
+) -> Outcome:
+    """What the configurations ``chosen`` on the splits cost on test, and whether limits held."""
+    limits = np.array([risk.limit for risk in problem.risks])
+    free = np.empty(len(chosen))
+    risks = np.full((len(chosen), len(limits)), np.nan)
+    violated = np.zeros(len(chosen), dtype=bool)
+    for row in np.unique(chosen):
+        where = np.flatnonzero(chosen == row)
+        config = safest if row == NOTHING else configs[row]
+        for k in where:
+            free[k] = task.free("held_out", config, splits.test[k])
+        if row == NOTHING:
+            continue
+        losses = task.losses("held_out", config)
+        for i, name in enumerate(problem.names):
+            values = np.asarray(losses[name], dtype=np.float64)
+            risks[where, i] = np.nanmean(values[splits.test[where]], axis=1)
+        violated[where] = bool((_population(task, config, losses, problem) > limits).any())
+    return Outcome(chosen, free, risks, violated, n_candidates)
+
+
+def _population(
+    task: Task, config: Config, losses: dict[str, Array], problem: Problem
+) -> FloatArray:
+    """The true risks where the task knows them, else the means over all held-out examples."""
+    if task.population is not None:
+        truth = task.population(config)
+        return np.array([truth[name] for name in problem.names])
+    return np.array(
+        [np.nanmean(np.asarray(losses[name], dtype=np.float64)) for name in problem.names]
+    )
+
+
+def _to_unit(risk: Risk, values: Array) -> FloatArray:
+    unit = np.asarray(values, dtype=np.float64)
+    if (risk.low, risk.high) == (0.0, 1.0):
+        return unit
+    return np.clip((unit - risk.low) / (risk.high - risk.low), 0.0, 1.0)
+
+
+def _sums(unit: FloatArray, indicator: FloatArray) -> Summary:
+    """Sums over the calibration rows of every split; arrays of shape (n, splits)."""
+    counts = ~np.isnan(unit)
+    filled = np.where(counts, unit, 0.0)
+    above_zero = np.asarray(filled > 0, dtype=np.float64)
+    return Summary(
+        n=np.rint(counts.astype(np.float64) @ indicator).astype(np.int64),
+        total=filled @ indicator,
+        squares=filled**2 @ indicator,
+        above_zero=np.rint(above_zero @ indicator).astype(np.int64),
+        binary=False,
+    )
+
+
+def _betting(plan: TestPlan, risk: Risk, unit: FloatArray, calibration: IntArray) -> FloatArray:
+    """As in `riskpilot.plan`: a fixed shuffle, then one example after the other."""
+    n_splits, m = calibration.shape
+    rows = calibration[:, np.random.default_rng(plan.seed).permutation(m)]
+    log_p = np.empty((n_splits, len(unit)))
+    step = max(1, _BETTING_NUMBERS // (m * len(unit)))
+    for start in range(0, n_splits, step):
+        some = rows[start : start + step]  # (s, m)
+        stacked = unit[:, some].reshape(-1, m)  # (n, s, m) as rows
+        found = p_values.log_betting(stacked, risk.unit_limit, plan.problem.delta)
+        log_p[start : start + step] = found.reshape(len(unit), len(some)).T
+    return log_p

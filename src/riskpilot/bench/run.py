@@ -1,0 +1,127 @@
+"""The whole replay: plan, run what is missing, summarise, draw, write the page."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from riskpilot import tasks as all_tasks
+from riskpilot.bench import setting as at
+from riskpilot.bench.cache import Cache
+from riskpilot.bench.claims import paper_claims, targets
+from riskpilot.bench.figures import draw_all
+from riskpilot.bench.jobs import Job, Scope, plan_jobs, run_jobs
+from riskpilot.bench.methods import METHODS
+from riskpilot.bench.page import page
+from riskpilot.bench.results import Results, collect
+from riskpilot.bench.summary import cell_rows, comparison_rows, seed_rows, write_csv
+from riskpilot.errors import TableError
+
+SEEDS, SPLITS = 10, 50
+QUICK_TASKS = ("synthetic", "fairness", "celeba", "vae")
+QUICK_METHODS = tuple(name for name, method in METHODS.items() if method.every_cell)
+QUICK_SEEDS, QUICK_SPLITS = 2, 10
+OUT, QUICK_OUT = Path("experiments/results"), Path("build/bench-quick")
+
+
+def run(
+    tasks: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    seeds: int | None = None,
+    splits: int | None = None,
+    out: Path | None = None,
+    quick: bool = False,
+    jobs: int = 2,
+) -> Results:
+    """Replay experiments and write tables, figures and a page to ``out``.
+
+    ``tasks``, ``methods``: by name, all by default. ``seeds``: how many searches of each method;
+    ``splits``: how many splits into calibration and test. ``quick``: fewer tasks, limits, seeds and
+    splits. ``jobs``: processes. What was finished before is not run again.
+    """
+    console = Console()
+    names = list(tasks or (QUICK_TASKS if quick else all_tasks.NAMES))
+    chosen = list(methods or (QUICK_METHODS if quick else METHODS))
+    _check("A task", names, all_tasks.NAMES)
+    _check("A method", chosen, tuple(METHODS))
+    ready, missing = at.available(names)
+    for name, reason in missing.items():
+        console.print(f"[yellow]{name} is left out.[/yellow] {reason}")
+    if not ready:
+        raise TableError(
+            f"A replay needs the table of one task at least, but none of {', '.join(names)} has "
+            f"one. The task synthetic needs none: riskpilot bench --task synthetic."
+        )
+    scope = Scope(
+        ready,
+        chosen,
+        seeds or (QUICK_SEEDS if quick else SEEDS),
+        splits or (QUICK_SPLITS if quick else SPLITS),
+        every_cell=not quick,
+    )
+    out = out or (QUICK_OUT if quick else OUT)
+    with Cache(out / ".cache") as cache:
+        planned = plan_jobs(scope)
+        _run_with_progress(planned, cache, jobs, console)
+        results = collect(scope, planned, cache)
+    _write(results, out, _command(tasks, methods, seeds, splits, quick), missing)
+    console.print(f"Results: {out / 'README.md'}")
+    return results
+
+
+def _check(what: str, names: Sequence[str], known: Sequence[str]) -> None:
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise TableError(f"{what} is one of {', '.join(known)}, but one is {unknown[0]!r}.")
+
+
+def _run_with_progress(jobs: list[Job], cache: Cache, workers: int, console: Console) -> None:
+    columns = (
+        TextColumn("{task.description:32}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("searches and replays", total=len(jobs))
+
+        def finished(job: Job) -> None:
+            progress.update(bar, advance=1, description=f"{job.task}: {job.method}")
+
+        run_jobs(jobs, cache, workers, finished)
+
+
+def _write(results: Results, out: Path, command: str, missing: dict[str, str]) -> None:
+    rows = cell_rows(results)
+    write_csv(out / "cells.csv", [row for row in rows if not METHODS[row["method"]].ablation])
+    write_csv(out / "ablations.csv", [row for row in rows if METHODS[row["method"]].ablation])
+    write_csv(out / "seeds.csv", seed_rows(results))
+    write_csv(out / "comparisons.csv", comparison_rows(results))
+    claims = [*paper_claims(results), *targets(results)]
+    write_csv(out / "claims.csv", [{**asdict(c), "verdict": c.verdict} for c in claims])
+    figures = draw_all(results, out / "figures")
+    (out / "README.md").write_text(page(results, command, missing, figures))
+
+
+def _command(
+    tasks: Sequence[str] | None,
+    methods: Sequence[str] | None,
+    seeds: int | None,
+    splits: int | None,
+    quick: bool,
+) -> str:
+    parts = ["riskpilot bench", *(["--quick"] if quick else [])]
+    parts += [f"--task {name}" for name in tasks or ()]
+    parts += [f"--method {name}" for name in methods or ()]
+    parts += [f"--{name} {n}" for name, n in (("seeds", seeds), ("splits", splits)) if n]
+    return " ".join(parts)

@@ -1,0 +1,93 @@
+"""One command makes everything, goes on after an interruption, and repeats itself exactly."""
+
+from pathlib import Path
+
+import pytest
+
+from riskpilot.bench import jobs as jobs_module
+from riskpilot.bench.cache import Cache
+from riskpilot.bench.jobs import Scope, plan_jobs, run_jobs
+from riskpilot.bench.methods import METHODS
+from riskpilot.bench.run import run
+from riskpilot.errors import TableError
+
+FAST = ["guided", "paper", "one_sided", "hvi", "uniform", "random", "practice", "dense"]
+
+
+def small_run(out: Path, methods: list[str], jobs: int = 1) -> None:
+    run(["synthetic"], methods, seeds=2, splits=4, out=out, quick=True, jobs=jobs)
+
+
+def test_a_run_writes_tables_figures_and_a_page(tmp_path: Path) -> None:
+    small_run(tmp_path, FAST)
+    for name in ("cells", "seeds", "comparisons", "claims"):
+        assert len((tmp_path / f"{name}.csv").read_text().splitlines()) > 1
+    page = (tmp_path / "README.md").read_text()
+    assert "riskpilot bench --quick --task synthetic" in page
+    for link in ("synthetic", "ratios", "search", "sided", "p_values"):
+        assert f"figures/{link}.png" in page
+        assert (tmp_path / "figures" / f"{link}.png").stat().st_size > 1000
+
+
+def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
+    small_run(tmp_path / "one", ["guided", "random"])
+    small_run(tmp_path / "two", ["guided", "random"], jobs=2)
+    for name in ("seeds.csv", "comparisons.csv", "claims.csv", "README.md"):
+        assert (tmp_path / "one" / name).read_text() == (tmp_path / "two" / name).read_text()
+
+
+def test_an_interrupted_run_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned = plan_jobs(Scope(["synthetic"], ["uniform", "random"], 3, 4))
+    real, calls = jobs_module.work, []
+
+    def interrupted(job, found, missing):  # type: ignore[no-untyped-def]
+        calls.append(job)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(job, found, missing)
+
+    monkeypatch.setattr(jobs_module, "work", interrupted)
+    with Cache(tmp_path) as cache:
+        with pytest.raises(KeyboardInterrupt):
+            run_jobs(planned, cache, 1, lambda job: None)
+        run_jobs(planned, cache, 1, lambda job: None)
+        assert len(calls) == len(planned) + 1
+        run_jobs(planned, cache, 1, lambda job: None)
+    assert len(calls) == len(planned) + 1
+
+
+def test_more_splits_do_not_search_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Cache(tmp_path) as cache:
+        run_jobs(plan_jobs(Scope(["synthetic"], ["random"], 2, 3)), cache, 1, lambda job: None)
+
+        def no_search(*_: object, **__: object) -> None:
+            raise AssertionError("searched again")
+
+        monkeypatch.setattr("riskpilot.bench.methods.run_search", no_search)
+        more = plan_jobs(Scope(["synthetic"], ["random"], 2, 5))
+        run_jobs(more, cache, 1, lambda job: None)
+        assert all(cache.get(key) for job in more for key in job.replays.values())
+
+
+def test_methods_that_ignore_the_limits_are_searched_once_for_all_of_them() -> None:
+    planned = plan_jobs(Scope(["synthetic"], list(METHODS), 2, 4))
+    for job in planned:
+        assert (job.cell is None) == (not METHODS[job.method].looks_at_limits)
+        assert len({key.cell for key in job.replays}) == (5 if job.cell is None else 1)
+
+
+def test_a_missing_table_is_a_line_not_a_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RISKPILOT_TABLES", str(tmp_path))
+    run(["vae", "synthetic"], ["uniform"], seeds=1, splits=2, out=tmp_path / "out", jobs=1)
+    assert "vae is left out" in capsys.readouterr().out
+    with pytest.raises(TableError, match="needs the table of one task"):
+        run(["vae"], ["uniform"], out=tmp_path / "out", jobs=1)
+
+
+def test_unknown_names_are_told(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="A method is one of"):
+        run(["synthetic"], ["guidde"], out=tmp_path)
