@@ -1,0 +1,115 @@
+"""Calibration data is spent: every question to it is numbered, and the same one is the same."""
+
+import numpy as np
+import pytest
+
+import riskpilot as rp
+
+PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")
+
+
+@pytest.fixture
+def study():
+    study = rp.create_study(PROBLEM, seed=0)
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        draws = np.random.default_rng(trial.number).random((2, 400)) < 0.05 + 0.4 * x
+        return rp.Evaluation({"error": draws[0], "cost": 1 - x}, {"error": draws[1]})
+
+    study.evaluate = rp.objective(study, evaluate)
+    study.optimize(study.evaluate, n_trials=8)
+    return study
+
+
+def test_the_same_question_gives_the_same_certificate(study):
+    first, second = rp.select(study), rp.select(study)
+    assert first.certificate == second.certificate
+    assert first.certificate.digest == second.certificate.digest
+    assert len(rp.ledger(study)) == 1
+
+
+QUESTIONS = {
+    "another limit": lambda s: rp.select(s, problem=PROBLEM.with_limits(error=0.2)),
+    "another delta": lambda s: rp.select(s, problem=rp.Problem(PROBLEM.risks, "cost", 0.05)),
+    "another test": lambda s: rp.select(
+        s, problem=rp.Problem([rp.Risk("error", 0.3, p_value="betting")], "cost")
+    ),
+    "another procedure": lambda s: rp.select(s, procedure=rp.holm),
+    "another share": lambda s: rp.select(s, spend=0.5),
+    "another shuffle": lambda s: rp.select(s, seed=1),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_another_question_is_numbered_and_says_so(study, question):
+    rp.select(study)
+    second = QUESTIONS[question](study)
+    assert second.certificate.use["number"] == 2
+    assert [entry["use"] for entry in rp.ledger(study)] == [1, 2]
+    assert "question 2 to the same calibration data" in second.certificate.promise
+    assert QUESTIONS[question](study).certificate == second.certificate
+
+
+def test_more_trials_are_another_question(study):
+    rp.select(study)
+    study.optimize(study.evaluate, n_trials=1)
+    assert rp.select(study).certificate.use["number"] == 2
+
+
+def test_a_share_of_delta_is_the_level_of_the_test(study):
+    half = rp.select(study, spend=0.5).certificate
+    assert half.level == 0.05
+    assert half.problem["delta"] == 0.1
+    assert half.use == {"number": 1, "spend": 0.5}
+    assert "at least 95%" in half.promise
+
+
+def test_a_certificate_of_a_share_verifies(study):
+    from riskpilot.store import read_calibration, read_validation
+
+    half = rp.select(study, spend=0.5).certificate
+    trials = study.trials
+    validation = [read_validation(study, PROBLEM, trial) for trial in trials]
+    calibration = [read_calibration(study, PROBLEM, trial) for trial in trials]
+    found = rp.verify(
+        half,
+        validation={
+            name: np.concatenate([t[name] for t in validation]) for name in ("error", "cost")
+        },
+        calibration={"error": np.concatenate([t["error"] for t in calibration])},
+    )
+    assert found.ok, str(found)
+
+
+def test_the_ledger_survives_the_storage(tmp_path, study):
+    url = f"sqlite:///{tmp_path}/s.db"
+    stored = rp.create_study(PROBLEM, storage=url, study_name="s", seed=0)
+
+    def evaluate(trial):
+        draws = np.random.default_rng(trial.number).random((2, 400)) < 0.1
+        return rp.Evaluation({"error": draws[0], "cost": 1.0}, {"error": draws[1]})
+
+    stored.optimize(rp.objective(stored, evaluate), n_trials=3)
+    first = rp.select(stored)
+    again = rp.load_study(storage=url, study_name="s")
+    assert rp.select(again).certificate == first.certificate
+    assert rp.ledger(again) == rp.ledger(stored)
+
+
+def test_what_the_ledger_hands_out_changes_nothing(study):
+    rp.select(study)
+    rp.ledger(study)[0]["use"] = 99
+    assert rp.ledger(study)[0]["use"] == 1
+
+
+def test_a_question_about_other_quantities_is_refused(study):
+    for other in (
+        rp.Problem([rp.Risk("harm", 0.3)], "cost"),
+        rp.Problem([rp.Risk("error", 0.3)], "time"),
+        rp.Problem([rp.Risk("error", 0.3, high=2)], "cost"),
+        rp.Problem([rp.Risk("error", 0.3, conditional=True)], "cost"),
+    ):
+        with pytest.raises(rp.ProblemError, match="not the quantities"):
+            rp.select(study, problem=other)
+    assert rp.ledger(study) == []
