@@ -162,6 +162,8 @@ def check_ids(validation_ids: Any, calibration_ids: Any) -> None:
 
 def check_memory(validation: LossMapping, calibration: LossMapping) -> None:
     """Refuse calibration arrays that overlap the validation arrays in memory."""
+    if not isinstance(calibration, Mapping):
+        return  # refused in words when it is read
     for name in validation.keys() & calibration.keys():
         one, other = validation[name], calibration[name]
         if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
@@ -325,7 +327,8 @@ def _read_free(
     if values.ndim not in (1, 2) or values.shape[0] != n_configs or values.size == 0:
         raise LossError(
             f"{split}: the free objective {name!r} must have shape ({n_configs},) or "
-            f"({n_configs}, examples), one row per configuration, but it is {values.shape}."
+            f"({n_configs}, examples), one row per configuration, but it is {values.shape}. "
+            f"Give one number or one row of losses for each of the {n_configs} configurations."
         )
     if not np.isfinite(values).all():
         bad = values[~np.isfinite(values)][0]

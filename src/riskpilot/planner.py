@@ -76,7 +76,10 @@ def plan_calibration(
             f"but it is {n_calibration!r}. Give how many examples were set aside, such as 1000."
         )
     if not 0 < target_power < 1:
-        raise ProblemError(f"A power lies in (0, 1), but the target is {target_power!r}. Use 0.9.")
+        raise ProblemError(
+            f"The power to plan for is a probability in (0, 1), but it is {target_power!r}. "
+            f"Use target_power=0.9."
+        )
     unknown = sorted({*(true_risks or {}), *(deviations or {})} - set(problem.names))
     if unknown:
         raise ProblemError(

@@ -307,12 +307,12 @@ def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Arr
         if name in problem.names and array.ndim != 1:
             raise LossError(
                 f"{split}: the losses of {name!r} must be one number per example, shape (examples,)"
-                f", but their shape is {array.shape}."
+                f", but their shape is {array.shape}. Give the loss of every example."
             )
         if array.ndim > 1:
             raise LossError(
                 f"{split}: {name!r} must be a number or one number per example, "
-                f"but its shape is {array.shape}."
+                f"but its shape is {array.shape}. Give its mean, or one number per example."
             )
         table[str(name)] = array[None]
     return table

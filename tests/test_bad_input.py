@@ -1,0 +1,480 @@
+"""Malformed input through the public API: each call, its error, and what the message says.
+
+A message holds the rule, the value that breaks it, and a way out.
+"""
+
+import io
+import pickle
+import re
+
+import numpy as np
+import optuna
+import pytest
+
+import riskpilot as rp
+from riskpilot.store import decode
+
+P = rp.Problem([rp.Risk("error", 0.2)], "cost")
+TWO = rp.Problem([rp.Risk("error", 0.2), rp.Risk("harm", 0.2)], "cost")
+OPEN = rp.Problem([rp.Risk("error", None)], "cost")
+RNG = np.random.default_rng(0)
+V = {"error": RNG.random((3, 50)) < 0.4, "cost": np.arange(3.0)}
+C = {"error": RNG.random((3, 60)) < 0.4}
+NAN, INF = float("nan"), float("inf")
+CERTIFICATE = rp.select_from_losses(P, validation=V, calibration=C).certificate
+
+
+def table(problem=P, validation=V, calibration=C, **kwargs):
+    return rp.select_from_losses(problem, validation=validation, calibration=calibration, **kwargs)
+
+
+def changed(table, name, index, value):
+    array = np.array(table[name], float)
+    array[index] = value
+    return {**table, name: array}
+
+
+def evaluated(evaluation, problem=P, n_trials=1):
+    study = rp.create_study(problem, seed=0)
+    study.optimize(rp.objective(study, lambda trial: evaluation), n_trials=n_trials)
+    return study
+
+
+def finished():
+    return evaluated(rp.Evaluation({"error": V["error"][0], "cost": 1.0}))
+
+
+def file_with(tmp_path, content):
+    path = tmp_path / "certificate.json"
+    path.write_bytes(content)
+    return path
+
+
+def without_a_number(text):
+    return text.replace('"n_configs": 3', '"n_configs": 4')
+
+
+# name: (error class, what the message must say, the call)
+TABLE = {
+    # risks
+    "a risk without a name": (rp.ProblemError, r"''", lambda: rp.Risk("", 0.1)),
+    "a name that is a number": (rp.ProblemError, r"3", lambda: rp.Risk(3, 0.1)),
+    "a limit that is NaN": (rp.ProblemError, r"limit.*nan", lambda: rp.Risk("e", NAN)),
+    "a limit that is infinite": (rp.ProblemError, r"limit.*inf", lambda: rp.Risk("e", INF)),
+    "a limit that is a word": (rp.ProblemError, r"'low'", lambda: rp.Risk("e", "low")),
+    "a limit that is a truth value": (rp.ProblemError, r"True", lambda: rp.Risk("e", True)),
+    "a limit at the bottom": (rp.ProblemError, r"is 0\.0", lambda: rp.Risk("e", 0)),
+    "a limit at the top": (rp.ProblemError, r"is 1\.0", lambda: rp.Risk("e", 1)),
+    "a limit outside the range": (rp.ProblemError, r"is 1\.5", lambda: rp.Risk("e", 1.5)),
+    "a limit below a signed range": (rp.ProblemError, r"-2", lambda: rp.Risk("e", -2, low=-1)),
+    "a range upside down": (rp.ProblemError, r"\[1\.0, 0\.0\]", lambda: rp.Risk("e", 0.5, 1, 0)),
+    "a range without end": (rp.ProblemError, r"high.*inf", lambda: rp.Risk("e", 0.5, high=INF)),
+    "an unknown test": (rp.ProblemError, r"'clt'", lambda: rp.Risk("e", 0.5, p_value="clt")),
+    # problems
+    "no risk at all": (rp.ProblemError, r"at least one risk.*empty", lambda: rp.Problem([], "c")),
+    "risks that are nothing": (rp.ProblemError, r"None", lambda: rp.Problem(None, "c")),
+    "risks that are names": (rp.ProblemError, r"'error'", lambda: rp.Problem(["error"], "c")),
+    "two risks of one name": (
+        rp.ProblemError,
+        r"'e'.*twice",
+        lambda: rp.Problem([rp.Risk("e", 0.1)] * 2, "c"),
+    ),
+    "a free objective that is a risk": (
+        rp.ProblemError,
+        r"'e'.*twice",
+        lambda: rp.Problem([rp.Risk("e", 0.1)], "e"),
+    ),
+    "no free objective": (rp.ProblemError, r"None", lambda: rp.Problem(P.risks, None)),
+    "delta of zero": (rp.ProblemError, r"it is 0\.", lambda: rp.Problem(P.risks, "c", 0)),
+    "delta of one": (rp.ProblemError, r"it is 1\.", lambda: rp.Problem(P.risks, "c", 1)),
+    "delta in per cent": (rp.ProblemError, r"10", lambda: rp.Problem(P.risks, "c", 10)),
+    "delta below zero": (rp.ProblemError, r"-0\.1", lambda: rp.Problem(P.risks, "c", -0.1)),
+    "delta that is NaN": (rp.ProblemError, r"nan", lambda: rp.Problem(P.risks, "c", NAN)),
+    "a limit for an unknown risk": (rp.ProblemError, r"'eror'", lambda: P.with_limits(eror=0.1)),
+    "a stored problem without risks": (
+        rp.ProblemError,
+        r"risks",
+        lambda: rp.Problem.from_dict({"minimize": "c", "delta": 0.1}),
+    ),
+    # tables of losses
+    "no problem": (rp.ProblemError, r"dict", lambda: table(problem={"error": 0.1})),
+    "validation that is a list": (rp.LossError, r"list", lambda: table(validation=[1, 2])),
+    "calibration that is missing": (rp.LossError, r"NoneType", lambda: table(calibration=None)),
+    "a risk without losses": (
+        rp.LossError,
+        r"'harm'.*missing",
+        lambda: table(TWO),
+    ),
+    "a risk without calibration losses": (
+        rp.LossError,
+        r"calibration.*'error'.*missing",
+        lambda: table(calibration={}),
+    ),
+    "a misspelt risk": (
+        rp.LossError,
+        r"'eror'",
+        lambda: table(validation={**V, "eror": V["error"]}),
+    ),
+    "no free objective given": (
+        rp.LossError,
+        r"'cost' is missing",
+        lambda: table(validation={"error": V["error"]}),
+    ),
+    "losses of one dimension": (
+        rp.LossError,
+        r"\(50,\)",
+        lambda: table(validation={**V, "error": V["error"][0]}),
+    ),
+    "losses of three dimensions": (
+        rp.LossError,
+        r"\(1, 3, 50\)",
+        lambda: table(validation={**V, "error": V["error"][None]}),
+    ),
+    "rows of different length": (
+        rp.LossError,
+        r"rectangle",
+        lambda: table(validation={**V, "error": [[1, 0], [1], [0]]}),
+    ),
+    "no examples": (
+        rp.LossError,
+        r"\(3, 0\)",
+        lambda: table(calibration={"error": np.zeros((3, 0))}),
+    ),
+    "no configurations": (
+        rp.LossError,
+        r"\(0, 50\)",
+        lambda: table(validation={**V, "error": np.zeros((0, 50))}),
+    ),
+    "losses that are words": (
+        rp.LossError,
+        r"<U3",
+        lambda: table(calibration={"error": [["yes", "no"]] * 3}),
+    ),
+    "losses that are objects": (
+        rp.LossError,
+        r"object",
+        lambda: table(calibration={"error": [[None, 1]] * 3}),
+    ),
+    "losses that are complex": (
+        rp.LossError,
+        r"complex",
+        lambda: table(calibration={"error": np.zeros((3, 9), complex)}),
+    ),
+    "a NaN": (
+        rp.LossError,
+        r"NaN.*conditional=True",
+        lambda: table(calibration=changed(C, "error", (1, 2), NAN)),
+    ),
+    "an infinite loss": (
+        rp.LossRangeError,
+        r"inf",
+        lambda: table(calibration=changed(C, "error", (1, 2), INF)),
+    ),
+    "a loss above the range": (
+        rp.LossRangeError,
+        r"1\.5.*high=1\.5",
+        lambda: table(validation=changed(V, "error", (0, 0), 1.5)),
+    ),
+    "a loss below the range": (
+        rp.LossRangeError,
+        r"-0\.25.*low=-0\.25",
+        lambda: table(calibration=changed(C, "error", (0, 0), -0.25)),
+    ),
+    "per cent instead of shares": (
+        rp.LossRangeError,
+        r"100",
+        lambda: table(calibration={"error": C["error"] * 100}),
+    ),
+    "a free objective of the wrong length": (
+        rp.LossError,
+        r"\(2,\)",
+        lambda: table(validation={**V, "cost": [1.0, 2.0]}),
+    ),
+    "a free objective that is NaN": (
+        rp.LossError,
+        r"nan",
+        lambda: table(validation={**V, "cost": [1.0, NAN, 2.0]}),
+    ),
+    "risks of unequal shape": (
+        rp.LossError,
+        r"\(3, 50\).*\(3, 40\)",
+        lambda: table(TWO, validation={**V, "harm": V["error"][:, :40]}),
+    ),
+    "more calibration rows than validation rows": (
+        rp.LossError,
+        r"3 configurations and calibration 4",
+        lambda: table(calibration={"error": np.zeros((4, 60), bool)}),
+    ),
+    "the same losses twice": (
+        rp.LeakageError,
+        r"'error'.*same 50 numbers",
+        lambda: table(calibration={"error": V["error"].copy()}),
+    ),
+    "overlapping slices": (
+        rp.LeakageError,
+        r"overlap in memory",
+        lambda: table(
+            validation={**V, "error": (a := np.arange(180).reshape(3, 60) % 2)[:, :40]},
+            calibration={"error": a[:, 30:]},
+        ),
+    ),
+    "shared ids": (
+        rp.LeakageError,
+        r"2 ids.*7",
+        lambda: table(validation_ids=[1, 7, 8], calibration_ids=[7, 8, 9]),
+    ),
+    "an open limit": (rp.ProblemError, r"'error'.*still open", lambda: table(OPEN)),
+    "too few configs": (rp.LossError, r"3 rows.*2 configs", lambda: table(configs=[{}, {}])),
+    "configs that are numbers": (rp.LossError, r"0\.5", lambda: table(configs=[0.5, 0.6, 0.7])),
+    "configs that are one mapping": (rp.LossError, r"dict", lambda: table(configs={"a": 1})),
+    # procedures
+    "a procedure by name": (rp.ProblemError, r"'holm'", lambda: table(procedure="holm")),
+    "a procedure that returns numbers": (
+        rp.LossError,
+        r"float64",
+        lambda: table(procedure=lambda log_p, delta: log_p),
+    ),
+    "a procedure that returns too few": (
+        rp.LossError,
+        r"\(1,\)",
+        lambda: table(procedure=lambda log_p, delta: log_p[:1] < 0),
+    ),
+    "a graph for another number": (
+        rp.ProblemError,
+        r"made for 7",
+        lambda: table(procedure=rp.chain(7)),
+    ),
+    "weights above one": (
+        rp.ProblemError,
+        r"1\.4",
+        lambda: rp.Graphical((0.7, 0.7), ((0, 1), (1, 0))),
+    ),
+    "a negative weight": (
+        rp.ProblemError,
+        r"0\.5",
+        lambda: rp.Graphical((-0.5, 1.0), ((0, 1), (1, 0))),
+    ),
+    "edges above one": (
+        rp.ProblemError,
+        r"2\.0",
+        lambda: rp.Graphical((0.5, 0.5), ((0, 2), (1, 0))),
+    ),
+    "a loop": (rp.ProblemError, r"diagonal", lambda: rp.Graphical((0.5, 0.5), ((1, 0), (0, 0)))),
+    "edges of the wrong shape": (
+        rp.ProblemError,
+        r"\(1, 2\)",
+        lambda: rp.Graphical((0.5, 0.5), ((0, 1),)),
+    ),
+    "ragged edges": (
+        rp.ProblemError,
+        r"inhomogeneous",
+        lambda: rp.Graphical((0.5, 0.5), ((0, 1), (1,))),
+    ),
+    "an empty chain": (rp.ProblemError, r"is 0", lambda: rp.chain(0)),
+    # studies
+    "a study without a problem": (rp.StudyError, r"str", lambda: rp.create_study("error")),
+    "a safe configuration that is a number": (
+        rp.StudyError,
+        r"0\.3",
+        lambda: rp.create_study(P, safe=0.3),
+    ),
+    "a storage without a place for losses": (
+        rp.StudyError,
+        r"artifact_store",
+        lambda: rp.create_study(P, storage=optuna.storages.InMemoryStorage()),
+    ),
+    "a plain Optuna study": (
+        rp.StudyError,
+        r"'plain'",
+        lambda: rp.objective(optuna.create_study(study_name="plain"), lambda trial: None),
+    ),
+    "an evaluation that is no function": (
+        rp.StudyError,
+        r"5",
+        lambda: rp.objective(rp.create_study(P), 5),
+    ),
+    "an evaluation of a list": (rp.LossError, r"list", lambda: rp.Evaluation([0.1])),
+    "a calibration of a list": (
+        rp.LossError,
+        r"calibration.*list",
+        lambda: rp.Evaluation({}, [0.1]),
+    ),
+    "a function that returns a number": (rp.LossError, r"float", lambda: evaluated(0.5)),
+    "a risk that is one number": (
+        rp.LossError,
+        r"'error'.*\(\)",
+        lambda: evaluated(rp.Evaluation({"error": 0.1, "cost": 1})),
+    ),
+    "a free objective of two dimensions": (
+        rp.LossError,
+        r"'cost'.*\(2, 2\)",
+        lambda: evaluated(rp.Evaluation({"error": [0, 1], "cost": [[1, 2], [3, 4]]})),
+    ),
+    "a free objective that is infinite": (
+        rp.LossError,
+        r"'cost'.*inf",
+        lambda: evaluated(rp.Evaluation({"error": [0, 1], "cost": INF})),
+    ),
+    "selecting from nothing": (
+        rp.StudyError,
+        r"no trial",
+        lambda: rp.select(rp.create_study(P)),
+    ),
+    "selecting from a path": (
+        rp.StudyError,
+        r"sqlite:///s\.db",
+        lambda: rp.select("sqlite:///s.db"),
+    ),
+    "selecting without calibration": (
+        rp.StudyError,
+        r"Trial 0 has no calibration",
+        lambda: rp.select(finished()),
+    ),
+    "calibrate that returns an array": (
+        rp.LossError,
+        r"ndarray",
+        lambda: rp.select(finished(), calibrate=lambda t: np.zeros(9)),
+    ),
+    "calibrate that forgets a risk": (
+        rp.LossError,
+        r"'error'.*missing",
+        lambda: rp.select(finished(), calibrate=lambda t: {}),
+    ),
+    "a share of delta above one": (
+        rp.ProblemError,
+        r"1\.5",
+        lambda: rp.select(finished(), spend=1.5),
+    ),
+    "a share of delta in words": (
+        rp.ProblemError,
+        r"'half'",
+        lambda: rp.select(finished(), spend="half"),
+    ),
+    "suggestions from nothing": (
+        rp.StudyError,
+        r"none yet",
+        lambda: rp.suggest_limits(rp.create_study(OPEN)),
+    ),
+    "limits of an unknown risk": (
+        rp.ProblemError,
+        r"'harm'",
+        lambda: rp.set_limits(rp.create_study(OPEN), harm=0.1),
+    ),
+    # sampler and planner
+    "delta_prime of two": (rp.ProblemError, r"is 2\.", lambda: rp.GuidedSampler(P, delta_prime=2)),
+    "a pool below zero": (
+        rp.ProblemError,
+        r"n_startup_trials.*-1",
+        lambda: rp.GuidedSampler(P, n_startup_trials=-1),
+    ),
+    "a sampler without a problem": (rp.ProblemError, r"float", lambda: rp.GuidedSampler(0.1)),
+    "a plan for no examples": (rp.ProblemError, r"is 0", lambda: rp.plan_calibration(P, 0)),
+    "a plan for half an example": (rp.ProblemError, r"0\.5", lambda: rp.plan_calibration(P, 0.5)),
+    "a plan for many examples": (
+        rp.ProblemError,
+        r"'many'",
+        lambda: rp.plan_calibration(P, "many"),
+    ),
+    "a power of one": (
+        rp.ProblemError,
+        r"1\.0",
+        lambda: rp.plan_calibration(P, 9, target_power=1.0),
+    ),
+    "a true risk above the limit": (
+        rp.ProblemError,
+        r"0\.3",
+        lambda: rp.plan_calibration(P, 9, true_risks={"error": 0.3}),
+    ),
+    "a true risk of an unknown name": (
+        rp.ProblemError,
+        r"'harm'",
+        lambda: rp.plan_calibration(P, 9, true_risks={"harm": 0.1}),
+    ),
+    # certificates
+    "a certificate that is no JSON": (
+        rp.CertificateError,
+        r"not JSON",
+        lambda: rp.Certificate.from_json("{oh"),
+    ),
+    "a certificate that is a list": (
+        rp.CertificateError,
+        r"no schema",
+        lambda: rp.Certificate.from_json("[1, 2]"),
+    ),
+    "a certificate of another version": (
+        rp.CertificateError,
+        r"certificate/9",
+        lambda: rp.Certificate.from_json('{"schema": "riskpilot-certificate/9"}'),
+    ),
+    "a certificate cut short": (
+        rp.CertificateError,
+        r"not JSON",
+        lambda: rp.Certificate.from_json(CERTIFICATE.to_json()[:400]),
+    ),
+    "a certificate with one number changed": (
+        rp.CertificateError,
+        r"changed after it was written",
+        lambda: rp.Certificate.from_json(without_a_number(CERTIFICATE.to_json())),
+    ),
+    "a certificate with a field too many": (
+        rp.CertificateError,
+        r"extra",
+        lambda: rp.Certificate.from_json(CERTIFICATE.to_json().replace("{", '{"extra": 1,', 1)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_bad_input_is_refused_in_its_own_words(name):
+    error, pattern, call = TABLE[name]
+    with pytest.raises(error) as caught:
+        call()
+    message = str(caught.value)
+    assert type(caught.value) is error
+    assert re.search(pattern, message, re.DOTALL), message
+    assert_rule_value_and_way_out(message)
+
+
+def assert_rule_value_and_way_out(message):
+    """At least two sentences: what must hold and what was found, then what to do."""
+    sentences = re.split(r"(?<=\.)\s+(?=[A-Z])", message)
+    assert len(sentences) >= 2, message
+    assert message.rstrip().endswith((".", ")", "]", "}")), message
+    assert len(message) > 60, message
+
+
+def test_the_table_is_long_enough():
+    assert len(TABLE) >= 40
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\x00\x01\x02", b"\xff\xfe\xfa", pickle.dumps({"schema": 1}), b"PK\x03\x04zip"],
+    ids=["empty", "zeros", "not text", "a pickle", "a zip"],
+)
+def test_a_file_that_is_no_certificate_is_refused(tmp_path, content):
+    with pytest.raises(rp.CertificateError) as caught:
+        rp.Certificate.load(file_with(tmp_path, content))
+    assert_rule_value_and_way_out(str(caught.value))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(rp.CertificateError, match=r"nowhere\.json"):
+        rp.Certificate.load(tmp_path / "nowhere.json")
+
+
+def test_a_storage_without_the_study_is_named(tmp_path):
+    with pytest.raises(rp.StudyError, match="'absent'") as caught:
+        rp.load_study(storage=f"sqlite:///{tmp_path}/s.db", study_name="absent")
+    assert_rule_value_and_way_out(str(caught.value))
+
+
+def test_stored_losses_are_never_unpickled():
+    class Trap:
+        def __reduce__(self):
+            return (pytest.fail, ("unpickled",))
+
+    buffer = io.BytesIO()
+    np.savez(buffer, names=np.array([Trap()], dtype=object))
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        decode(buffer.getvalue())
