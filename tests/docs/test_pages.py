@@ -31,7 +31,9 @@ def test_reference_has_every_public_name():
     page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
     errors = {name for name in riskpilot.__all__ if name.endswith("Error")}
     missing = (
-        set(riskpilot.__all__) - errors - set(re.findall(r"::: riskpilot\.(\w+)$", page, re.M))
+        set(riskpilot.__all__)
+        - errors
+        - set(re.findall(r"::: riskpilot\.(?:\w+\.)*(\w+)$", page, re.M))
     )
     assert not missing
 
