@@ -14,6 +14,7 @@ import numpy as np
 
 from riskpilot.errors import CertificateError, RiskpilotError
 from riskpilot.losses import LossMapping, calibration_losses, validation_losses
+from riskpilot.notebook import card
 from riskpilot.plan import TestPlan, TestResult, freeze_plan, run_test
 from riskpilot.problem import Problem
 from riskpilot.procedures import Procedure, describe, from_description
@@ -120,6 +121,17 @@ class Certificate:
 
     def __str__(self) -> str:
         return self.promise
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("configurations", f"{self.n_configs:,}, of which {len(self.candidates):,} tested"),
+            ("examples", f"{self.n_validation:,} validation, {self.n_calibration:,} calibration"),
+            ("procedure", self.procedure["name"]),
+            ("question to this data", self.use["number"]),
+            ("created", self.created),
+            ("digest", self.digest[:16]),
+        ]
+        return card("Certificate", [self.promise], rows=rows, good=self.chosen is not None)
 
 
 @dataclass(frozen=True)

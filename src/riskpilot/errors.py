@@ -31,3 +31,11 @@ class CertificateError(RiskpilotError):
 
 class TableError(RiskpilotError):
     """A table of losses on disk that cannot be read."""
+
+
+class PlotError(RiskpilotError):
+    """A figure that cannot be drawn or written."""
+
+
+class NotCertifiedError(RiskpilotError):
+    """A prediction asked of a model when nothing could be certified."""

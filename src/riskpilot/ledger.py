@@ -13,6 +13,7 @@ from riskpilot.certificate import Use
 from riskpilot.errors import LossError, ProblemError, StudyError
 from riskpilot.losses import LossMapping, check_disjoint
 from riskpilot.plan import TestPlan, freeze_plan, run_test
+from riskpilot.plots import Background
 from riskpilot.problem import Problem
 from riskpilot.procedures import Procedure, describe, fixed_sequence
 from riskpilot.sampler import picture
@@ -87,6 +88,9 @@ def select(
         created=created,
         search_seed=study.user_attrs.get(SETTINGS_KEY, {}).get("seed"),
         search=picture(study, tested),
+        background=Background(
+            [trial.params for trial in trials], [trial.number for trial in trials], ledger(study)
+        ),
     )
 
 

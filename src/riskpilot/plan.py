@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -58,7 +58,8 @@ class TestPlan:
 @dataclass(frozen=True)
 class TestResult:
     """What the calibration data says: ``log_p`` of each candidate and risk, shape
-    (n_candidates, c), and which candidates ``passed``; ``means`` likewise."""
+    (n_candidates, c), and which candidates ``passed``; ``means`` likewise. ``calibration``: the
+    opened losses, in which the candidates are ``rows``; for pictures."""
 
     __test__: ClassVar[bool] = False
 
@@ -68,6 +69,8 @@ class TestResult:
     n: npt.NDArray[np.int64]
     n_calibration: int
     calibration_digest: str
+    calibration: CalibrationLosses | None = field(default=None, repr=False)
+    rows: tuple[int, ...] = ()
 
     @property
     def worst_log_p(self) -> FloatArray:
@@ -140,6 +143,8 @@ def run_test(
         n=np.column_stack([summary.n[chosen] for summary in summaries]),
         n_calibration=calibration.n_examples,
         calibration_digest=calibration.digest(chosen),
+        calibration=calibration,
+        rows=tuple(chosen),
     )
 
 

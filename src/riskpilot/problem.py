@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.errors import ProblemError
+from riskpilot.notebook import card
 
 Number = TypeVar("Number", float, npt.NDArray[np.float64])
 
@@ -196,6 +197,13 @@ class Problem:
                 f"A stored problem needs risks, minimize and delta, but this one is not complete: "
                 f"{error}. Write problem.to_dict() to the file, whole."
             ) from error
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (risk.name, "open" if risk.limit is None else f"<= {risk.limit:g}", risk.p_value)
+            for risk in self.risks
+        ]
+        return card("Problem", [str(self)], head=("risk", "limit", "p-value"), rows=rows)
 
     def __str__(self) -> str:
         limits = " and ".join(

@@ -1,6 +1,5 @@
 """The verdict: the best configuration that passed, or None, with the reasons."""
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,9 +22,10 @@ from riskpilot.losses import (
     check_memory,
     validation_losses,
 )
+from riskpilot.notebook import card
 from riskpilot.plan import TestPlan, TestResult, freeze_plan, run_test
 from riskpilot.planner import samples_to_pass
-from riskpilot.plots import Search, trade_off
+from riskpilot.plots import Background, Search, trade_off
 from riskpilot.problem import Problem
 from riskpilot.procedures import Procedure, fixed_sequence
 from riskpilot.report import write_report
@@ -50,6 +50,7 @@ class Selection:
     result: TestResult = field(repr=False)
     validation: ValidationLosses = field(repr=False)
     search: Search | None = field(repr=False, default=None)
+    background: Background = field(repr=False, default=Background())
 
     @property
     def p_values(self) -> FloatArray:
@@ -80,19 +81,37 @@ class Selection:
             result=self.result,
             validation=self.validation,
             search=self.search,
+            background=self.background,
         )
 
     def figure(self) -> go.Figure:
         """The trade-off: every configuration, the region, the order of the test, the choice."""
         return trade_off(
-            self.plan, self.result, self.validation, self.certificate.chosen, self.search
+            self.plan,
+            self.result,
+            self.validation,
+            self.certificate.chosen,
+            self.search,
+            self.background,
         )
 
     def __str__(self) -> str:
         return self.message
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.message)}</pre>"
+        chosen, result = self.certificate.chosen, self.result
+        at = int(np.argmin(result.worst_log_p)) if chosen is None else chosen
+        rows = [
+            (risk.name, float(result.means[at, i]), f"{risk.limit:g}", _p(result.log_p[at, i]))
+            for i, risk in enumerate(self.problem.risks)
+        ]
+        if chosen is None:
+            title, lines = "Nothing could be certified", [f"Closest: {self.candidates[at]}"]
+        else:
+            title, lines = f"Certified: {self.config}", [self.certificate.promise]
+        lines.append(f"{self.problem.minimize}: {self.plan.free[at]:.4g} on validation data")
+        head = ("risk", "calibration mean", "limit", "p-value")
+        return card(title, lines, head=head, rows=rows, good=chosen is not None)
 
 
 def select_from_losses(
@@ -145,7 +164,8 @@ def select_from_losses(
     check_disjoint(seen, sealed)
     result = run_test(plan, sealed, procedure)
     chosen_names = [names[row] for row in plan.order]
-    return conclude(problem, seen, plan, result, procedure, chosen_names)
+    background = Background(names, range(len(names)))
+    return conclude(problem, seen, plan, result, procedure, chosen_names, background=background)
 
 
 def check_limits(problem: Problem) -> None:
@@ -166,6 +186,7 @@ def conclude(
     created: str | None = None,
     search_seed: int | None = None,
     search: Search | None = None,
+    background: Background | None = None,
 ) -> Selection:
     """Choose among what passed, and write it down."""
     use = use or Use()
@@ -183,7 +204,17 @@ def conclude(
         search_seed=search_seed,
     )
     candidates = tuple(dict(config) for config in configs)
-    return Selection(problem, config, candidates, certificate, plan, result, validation, search)
+    return Selection(
+        problem,
+        config,
+        candidates,
+        certificate,
+        plan,
+        result,
+        validation,
+        search,
+        background or Background(),
+    )
 
 
 def _configs(configs: Sequence[Mapping[str, Any]] | None, n: int) -> Sequence[Mapping[str, Any]]:

@@ -1,0 +1,84 @@
+"""Upper bounds on the risks of tested candidates: the smallest limits they would have passed."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+
+from riskpilot import p_values
+from riskpilot.losses import RiskLosses
+from riskpilot.plan import TestPlan, TestResult
+from riskpilot.problem import Risk
+from riskpilot.statistics import Summary
+
+FloatArray = npt.NDArray[np.float64]
+LogP = Callable[[float], float]
+
+_END = 1e-6  # limits stay this far from the ends of the range
+
+
+def upper_bounds(plan: TestPlan, result: TestResult, positions: Sequence[int]) -> FloatArray:
+    """Of some candidates, by position in the test; shape (len(positions), c), in units of losses.
+
+    Each inverts the p-value of its risk at delta: a limit above the bound would have passed, so
+    that P(risk > bound) <= delta for a candidate named beforehand. After a selection the promise is
+    about the limits; the bounds show by how much they were kept. The top of the range where no
+    limit would have passed.
+    """
+    if result.calibration is None:
+        return np.full((len(positions), len(plan.problem.risks)), np.nan)
+    columns = []
+    for risk in plan.problem.risks:
+        losses = result.calibration.risks[risk.name]
+        bounds = []
+        for row in (result.rows[position] for position in positions):
+            one = _row(losses.summary, row)
+            mean, error = float(one.mean[0]), float(one.standard_error[0])
+            log_p = _log_p(plan, risk, losses, row)
+            bounds.append(_smallest_limit(log_p, mean, error, plan.problem.delta))
+        columns.append(risk.from_unit(np.array(bounds)))
+    return np.column_stack(columns)
+
+
+def _smallest_limit(log_p: LogP, mean: float, error: float, delta: float) -> float:
+    """The limit on the unit scale at which the p-value falls to delta, rounded up a little.
+
+    ``mean``, ``error``: of the losses; a limit at the mean fails, one some errors above it passes.
+    """
+    low, step = min(max(mean, _END), 1 - _END), 2 * error
+    if log_p(low) < math.log(delta):
+        return low
+    while log_p(high := min(low + step, 1 - _END)) >= math.log(delta):
+        if high == 1 - _END:
+            return 1.0
+        low, step = high, 2 * step
+    tolerance = 1e-3 * high
+    root = brentq(lambda limit: log_p(limit) - math.log(delta), low, high, xtol=tolerance)
+    return min(float(root) + tolerance, 1.0)
+
+
+def _log_p(plan: TestPlan, risk: Risk, losses: RiskLosses, row: int) -> LogP:
+    family, delta, one = plan.families[risk.name], plan.problem.delta, _row(losses.summary, row)
+    if family == "betting":
+        shuffle = np.random.default_rng(plan.seed).permutation(losses.n_examples)
+        values = losses.unit_rows([row])[:, shuffle]
+        return lambda limit: float(p_values.log_betting(values, limit, delta)[0])
+    if family == "binomial":
+        return lambda limit: float(p_values.log_binomial(one.above_zero, one.n, limit)[0])
+    test = (
+        p_values.log_hoeffding_bentkus if family == "hoeffding_bentkus" else p_values.log_hoeffding
+    )
+    return lambda limit: float(test(one.total, one.n, limit)[0])
+
+
+def _row(summary: Summary, row: int) -> Summary:
+    at = slice(row, row + 1)
+    return Summary(
+        summary.n[at],
+        summary.total[at],
+        summary.squares[at],
+        summary.above_zero[at],
+        summary.binary,
+    )

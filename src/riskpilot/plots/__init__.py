@@ -1,0 +1,23 @@
+"""Figures: the trade-off, the test, the bounds, the search, the plan; and their files."""
+
+from riskpilot.plots.history import search_history
+from riskpilot.plots.planning import power_curves
+from riskpilot.plots.sequence import p_value_sequence, risk_bounds, shown_positions
+from riskpilot.plots.style import save_figure, template, with_theme
+from riskpilot.plots.trade_off import Background, Search, risk_plane, search_plane, trade_off
+
+__all__ = [
+    "Background",
+    "Search",
+    "p_value_sequence",
+    "power_curves",
+    "risk_bounds",
+    "risk_plane",
+    "save_figure",
+    "search_history",
+    "search_plane",
+    "shown_positions",
+    "template",
+    "trade_off",
+    "with_theme",
+]

@@ -1,0 +1,102 @@
+"""Before any data is spent: the probability to pass, against the number of examples."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from riskpilot.errors import PlotError
+from riskpilot.planner import passing_probability
+from riskpilot.plots.style import GREY, RED, styled, words
+from riskpilot.problem import Problem, Risk
+
+_MARGINS = (0.5, 0.7, 0.8, 0.9)
+# From the safest to the closest: light blue to orange, apart also in grey.
+_COLOURS = ("#56B4E9", "#0072B2", "#009E73", "#E69F00", "#CC79A7", "#D55E00")
+_DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+def power_curves(
+    problem: Problem,
+    risk: str | None = None,
+    *,
+    true_risks: Sequence[float] | None = None,
+    n_calibration: int | None = None,
+    binary: bool = True,
+    deviations: Mapping[str, float] | None = None,
+) -> go.Figure:
+    """The probability to pass against the number of calibration examples, by true risk.
+
+    ``risk``: the name of one; the first by default. ``true_risks``: one curve each; by default 50,
+    70, 80 and 90 % of the limit. ``n_calibration``: the size that is planned, as a line.
+    ``binary`` and ``deviations``: as in `plan_calibration`.
+    """
+    chosen = _risk(problem, risk)
+    deviation = (deviations or {}).get(chosen.name)
+    width = chosen.high - chosen.low
+    std = None if deviation is None else deviation / width
+    family = chosen.p_value if chosen.p_value != "auto" else ("binomial" if binary else "betting")
+    limit = chosen.unit_limit
+    units = (
+        [share * limit for share in _MARGINS]
+        if true_risks is None
+        else [(value - chosen.low) / width for value in true_risks]
+    )
+    sizes = np.unique(np.geomspace(20, max(100_000, 3 * (n_calibration or 0)), 160).astype(int))
+    figure = go.Figure()
+    for i, unit in enumerate(units):
+        if not 0 <= unit < limit:
+            raise PlotError(
+                f"A true risk that can be certified lies in [{chosen.low:g}, {chosen.limit:g}), "
+                f"but one is {chosen.from_unit(unit):g}. Leave it out."
+            )
+        power = [
+            passing_probability(family, limit, unit, int(m), problem.delta, std) for m in sizes
+        ]
+        figure.add_scatter(
+            x=sizes,
+            y=power,
+            mode="lines",
+            name=f"true risk {chosen.from_unit(unit):.3g}",
+            line={
+                "color": _COLOURS[i % len(_COLOURS)],
+                "dash": _DASHES[i % len(_DASHES)],
+                "width": 2.5,
+            },
+            hovertemplate="%{x:,} examples: %{y:.0%}<extra>%{fullData.name}</extra>",
+        )
+    figure.add_hline(y=problem.delta, line={"color": RED, "dash": "dash"})
+    figure.add_annotation(
+        x=1,
+        xref="paper",
+        y=problem.delta,
+        text=f"delta = {problem.delta:g}: a risk at the limit",
+        font={"color": RED},
+        showarrow=False,
+        xanchor="right",
+        yanchor="bottom",
+    )
+    if n_calibration is not None:
+        figure.add_vline(x=n_calibration, line={"color": GREY, "width": 2})
+        figure.add_annotation(
+            text=f"{n_calibration:,}",
+            showarrow=False,
+            x=math.log10(n_calibration),  # placed by the exponent on a logarithmic axis
+            y=1.02,
+            yanchor="bottom",
+        )
+    figure.update_xaxes(title_text="calibration examples", type="log", tickformat=",~s")
+    figure.update_yaxes(title_text="probability to pass", range=[0, 1.02], tickformat=".0%")
+    title = f"What it takes to certify {words(chosen.name)} ≤ {chosen.limit:g}"
+    return styled(figure, title, height=440)
+
+
+def _risk(problem: Problem, name: str | None) -> Risk:
+    for risk in problem.risks:
+        if name in (None, risk.name):
+            return risk
+    raise PlotError(
+        f"The problem has the risks {', '.join(problem.names)}, but the curves were asked for "
+        f"{name!r}. Name one of them."
+    )

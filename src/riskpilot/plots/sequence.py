@@ -1,0 +1,155 @@
+"""The test in pictures: p-values along the sequence, and risks with their bounds."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from riskpilot.bounds import upper_bounds
+from riskpilot.plan import TestPlan, TestResult
+from riskpilot.plots.style import GREEN, GREY, RED, SKY, styled, told, words
+
+FloatArray = npt.NDArray[np.float64]
+
+_SMALLEST = 1e-12  # smaller p-values are drawn here: the eye asks how they compare with delta
+
+
+def p_value_sequence(
+    plan: TestPlan, result: TestResult, configs: Sequence[Mapping[str, Any]] = ()
+) -> go.Figure:
+    """Calibration p-values in testing order, against delta; ``configs`` of the candidates."""
+    position = np.arange(1, len(plan.order) + 1)
+    p = np.exp(np.maximum(result.worst_log_p, math.log(_SMALLEST)))
+    figure = go.Figure()
+    for name, colour, symbol, mask in (
+        ("certified", GREEN, "circle", result.passed),
+        ("not certified", SKY, "x", ~result.passed),
+    ):
+        figure.add_scatter(
+            x=position[mask],
+            y=p[mask],
+            mode="markers",
+            name=name,
+            text=[_hover(result, configs, int(i)) for i in np.flatnonzero(mask)],
+            hovertemplate="number %{x}: %{text}<extra></extra>",
+            marker={"color": colour, "size": 9, "symbol": symbol},
+        )
+    delta = plan.problem.delta
+    figure.add_hline(y=delta, line={"dash": "dash", "color": RED, "width": 2})
+    figure.add_annotation(
+        text=f"delta = {delta:g}",
+        font={"color": RED},
+        showarrow=False,
+        x=1,
+        xref="paper",
+        xanchor="right",
+        y=math.log10(delta),  # annotations on a logarithmic axis are placed by the exponent
+        yanchor="top",
+    )
+    floor = "≤ " if bool((result.worst_log_p <= math.log(_SMALLEST)).any()) else ""
+    figure.update_xaxes(title_text="position in the test, safest first", rangemode="tozero")
+    low = max(math.floor(math.log10(p.min())), -12) - 0.5
+    figure.update_yaxes(
+        title_text="p-value on calibration data",
+        type="log",
+        range=[low, 0.4],
+        tickvals=[10.0**k for k in range(-12, 1, 1 if low > -5 else 3)],
+        ticktext=[
+            (floor if k == -12 else "") + (f"{10.0**k:g}" if k >= -4 else f"10<sup>{k}</sup>")
+            for k in range(-12, 1, 1 if low > -5 else 3)
+        ],
+    )
+    return styled(figure, "The test, candidate by candidate", height=400)
+
+
+def shown_positions(result: TestResult, chosen: int | None, most: int = 8) -> list[int]:
+    """The candidates around the decision, in testing order: the choice, those next to it, and the
+    first that failed."""
+    n = len(result.passed)
+    failed = np.flatnonzero(~result.passed)
+    if chosen is None:
+        best = int(np.argmin(result.worst_log_p))
+        anchors = [best, *map(int, failed[:1])]
+    else:
+        anchors = [chosen, *map(int, failed[:1])]
+    by_distance = sorted(range(n), key=lambda i: (min(abs(i - a) for a in anchors), i))
+    return sorted(by_distance[:most])
+
+
+def risk_bounds(
+    plan: TestPlan,
+    result: TestResult,
+    chosen: int | None,
+    configs: Sequence[Mapping[str, Any]] = (),
+    positions: Sequence[int] | None = None,
+) -> go.Figure:
+    """Calibration risks, with the smallest limit that each candidate would have passed.
+
+    A bar ends at the upper bound that the candidate's own test gives at delta; where it ends before
+    the limit, the candidate passes. The promise of a selection is about the limits.
+    """
+    shown = list(shown_positions(result, chosen) if positions is None else positions)
+    bounds = upper_bounds(plan, result, shown)
+    risks = plan.problem.risks
+    names = [_name(configs, position, position == chosen) for position in shown]
+    figure = make_subplots(rows=1, cols=len(risks), shared_yaxes=True, horizontal_spacing=0.04)
+    for i, risk in enumerate(risks):
+        place: dict[str, Any] = {"row": 1, "col": i + 1}
+        for label, passed in (("certified", True), ("not certified", False)):
+            kept = [
+                j for j, position in enumerate(shown) if bool(result.passed[position]) == passed
+            ]
+            means = result.means[[shown[j] for j in kept], i]
+            figure.add_scatter(
+                x=means,
+                y=[names[j] for j in kept],
+                name=label,
+                legendgroup=label,
+                showlegend=i == 0,
+                mode="markers",
+                customdata=np.column_stack([bounds[kept, i], [result.n[shown[j], i] for j in kept]])
+                if kept
+                else None,
+                hovertemplate=f"{words(risk.name)} %{{x:.4g}} on %{{customdata[1]:,}} examples"
+                "<br>upper bound %{customdata[0]:.4g}<extra></extra>",
+                error_x={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": bounds[kept, i] - means,
+                    "arrayminus": np.zeros(len(kept)),
+                    "thickness": 3,
+                    "width": 7,
+                    "color": GREEN if passed else SKY,
+                },
+                marker={
+                    "size": 10,
+                    "color": GREEN if passed else SKY,
+                    "symbol": "circle" if passed else "x",
+                },
+                **place,
+            )
+        figure.add_vline(x=risk.limit, line={"color": RED, "width": 2}, **place)
+        if i == 0:
+            line = {"color": RED, "width": 2}
+            figure.add_scatter(x=[None], y=[None], name="limit", mode="lines", line=line, **place)
+        figure.update_xaxes(title_text=words(risk.name), row=1, col=i + 1)
+    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], gridcolor=f"{GREY}40")
+    title = "Risks on calibration data, with upper bounds"
+    return styled(figure, title, height=220 + 34 * len(shown))
+
+
+def _name(configs: Sequence[Mapping[str, Any]], position: int, chosen: bool) -> str:
+    config = f"  {told(dict(configs[position]), longest=34)}" if len(configs) else ""
+    text = f"{position + 1}{config}"
+    return f"<b>{text} ★</b>" if chosen else text
+
+
+def _hover(result: TestResult, configs: Sequence[Mapping[str, Any]], i: int) -> str:
+    exponent = result.worst_log_p[i] / math.log(10)
+    p = f"{10**exponent:.3g}" if exponent > -300 else f"10^{exponent:.0f}"
+    config = f"<br>{told(dict(configs[i]))}" if len(configs) else ""
+    return f"p = {p}{config}"

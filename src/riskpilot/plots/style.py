@@ -1,0 +1,151 @@
+"""One look for every figure, on light and on dark paper, and their way into files."""
+
+import html
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+
+from riskpilot.errors import PlotError
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart; markers differ in shape, too.
+BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8A8A8A"
+SKY = "#56B4E9"
+
+_FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
+_THEMES = {
+    "light": {"ink": "#24292f", "paper": "#ffffff", "grid": "#e6e8eb", "line": "#b8bec5"},
+    "dark": {"ink": "#e4e7ea", "paper": "#16191d", "grid": "#2d3238", "line": "#555c64"},
+    # For pages whose paper is not known: legible on both.
+    "neutral": {
+        "ink": "#808790",
+        "paper": "rgba(0,0,0,0)",
+        "grid": "rgba(128,135,144,0.25)",
+        "line": "rgba(128,135,144,0.6)",
+    },
+}
+
+
+def template(theme: str) -> go.layout.Template:
+    """The look of a theme: "light", "dark", or "neutral" for a page whose paper is not known."""
+    if theme not in _THEMES:
+        raise PlotError(
+            f"A figure's theme is one of {', '.join(_THEMES)}, but it is {theme!r}. "
+            f'Write with_theme(figure, "dark").'
+        )
+    colours = _THEMES[theme]
+    axis = {
+        "gridcolor": colours["grid"],
+        "linecolor": colours["line"],
+        "zerolinecolor": colours["grid"],
+        "showline": True,
+        "ticks": "outside",
+        "tickcolor": colours["line"],
+        "automargin": True,
+        "title": {"standoff": 10},
+    }
+    return go.layout.Template(
+        layout={
+            "font": {"family": _FONT, "size": 13, "color": colours["ink"]},
+            "paper_bgcolor": colours["paper"],
+            "plot_bgcolor": colours["paper"],
+            "title": {"x": 0.01, "xanchor": "left", "font": {"size": 16}},
+            "xaxis": axis,
+            "yaxis": axis,
+            "hoverlabel": {"align": "left", "font": {"family": _FONT}},
+            "legend": {"bgcolor": "rgba(0,0,0,0)"},
+            "colorway": [BLUE, ORANGE, GREEN, RED, SKY, "#CC79A7", GREY],
+            "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": GREY, "activecolor": BLUE},
+        }
+    )
+
+
+def styled(figure: go.Figure, title: str, *, height: int = 500) -> go.Figure:
+    """Give a finished figure its title, its legend and the light theme."""
+    figure.update_layout(
+        title_text=title,
+        template=template("light"),
+        legend={"orientation": "h", "yanchor": "top", "y": -0.16, "x": 0, "xanchor": "left"},
+        margin={"l": 60, "r": 20, "t": 60, "b": 40},
+        height=height,
+    )
+    return figure
+
+
+def with_theme(figure: go.Figure, theme: str) -> go.Figure:
+    """A copy of a figure in another theme.
+
+    >>> with_theme(styled(go.Figure(), "A title"), "dark").layout.template.layout.paper_bgcolor
+    '#16191d'
+    """
+    copy = go.Figure(figure)
+    copy.update_layout(template=template(theme))
+    return copy
+
+
+def words(text: object) -> str:
+    """A user's words inside a figure, where plotly would read some of them as markup."""
+    return html.escape(str(text), quote=False)
+
+
+def told(config: Any, *, longest: int = 60) -> str:
+    """A configuration in one line, for a label or a hover text."""
+    if not isinstance(config, dict):
+        return words(config)
+    parts = ", ".join(
+        f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
+        for name, value in config.items()
+    )
+    return words(parts if len(parts) <= longest else parts[: longest - 1] + "…")
+
+
+def save_figure(
+    figure: go.Figure,
+    path: str | Path,
+    *,
+    width: int = 900,
+    height: int | None = None,
+    scale: float = 2.0,
+    theme: str = "light",
+) -> Path:
+    """Write a figure to .png, .svg, .pdf, .jpg or .webp for a paper, or to a page, .html.
+
+    Pictures need the package kaleido and a Chrome or Chromium; neither needs a network. ``scale``:
+    pixels per point of a .png. Returns where the file is.
+    """
+    path = Path(path)
+    kind = path.suffix.lower().removeprefix(".")
+    shown = with_theme(figure, theme)
+    if kind == "html":
+        quiet = {"showSendToCloud": False, "displaylogo": False}  # nothing leaves the page
+        shown.write_html(path, include_plotlyjs=True, config=quiet)
+        return path
+    if kind not in ("png", "svg", "pdf", "jpg", "jpeg", "webp"):
+        raise PlotError(
+            f"A figure is written as .png, .svg, .pdf, .jpg, .webp or .html, but the file is "
+            f"{path.name!r}. Give it one of these endings."
+        )
+    try:
+        shown.write_image(
+            path, width=width, height=height or figure.layout.height or 500, scale=scale
+        )
+    except Exception as error:
+        raise _cannot_write(path, error) from error
+    return path
+
+
+def _cannot_write(path: Path, error: Exception) -> Exception:
+    words_of_error = f"{type(error).__name__}: {error}".lower()
+    if "kaleido" in words_of_error and "chrome" not in words_of_error:
+        lacks = "the package kaleido is missing. Install it: pip install 'riskpilot[figures]'"
+    elif "chrome" in words_of_error or "browser" in words_of_error:
+        lacks = (
+            "kaleido finds no Chrome or Chromium. Install one (apt install chromium), or name it "
+            "in the environment: BROWSER_PATH=/path/to/chromium"
+        )
+    else:
+        return error
+    return PlotError(
+        f"The picture {path.name!r} cannot be drawn: {lacks}; or write {path.stem}.html, which "
+        f"needs neither."
+    )

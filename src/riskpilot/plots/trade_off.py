@@ -1,0 +1,362 @@
+"""The trade-off plane: every configuration on validation data, the limits, the test, the choice."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from riskpilot.losses import ValidationLosses
+from riskpilot.pareto import non_dominated
+from riskpilot.plan import TestPlan, TestResult
+from riskpilot.plots.style import BLUE, GREEN, GREY, ORANGE, RED, SKY, styled, told, words
+from riskpilot.problem import Problem, Risk
+from riskpilot.region import Interval, interval
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+_NUMBERS = 12  # how many positions of the test are written out: more would hide each other
+
+
+@dataclass(frozen=True)
+class Search:
+    """How the search stood at its end: ``intervals`` by risk, the ``reference`` point, shape
+    (c + 1,), and for each configuration whether it belonged to the initial ``pool``."""
+
+    intervals: tuple[Interval, ...]
+    reference: tuple[float, ...]
+    pool: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Background:
+    """What stood around a test, for people: every configuration that was considered, in the order
+    of the validation losses, the number of each trial, and the questions that have been put to the
+    calibration data."""
+
+    configs: Sequence[Mapping[str, Any]] = ()
+    numbers: Sequence[int] = ()
+    ledger: Sequence[Mapping[str, Any]] = ()
+
+    def label(self, row: int) -> str:
+        number = self.numbers[row] if len(self.numbers) else row
+        config = f"<br>{told(dict(self.configs[row]))}" if len(self.configs) else ""
+        return f"<b>{number}</b>{config}"
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """The part of a picture that calibration data decided."""
+
+    order: tuple[int, ...]
+    passed: BoolArray
+    chosen: int | None
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """All that a panel draws. ``values``: validation means, shape (n, c + 1)."""
+
+    problem: Problem
+    values: FloatArray
+    intervals: tuple[Interval | None, ...]
+    search: Search | None
+    tested: _Tested | None
+    labels: list[str]
+
+
+def trade_off(
+    plan: TestPlan,
+    result: TestResult,
+    validation: ValidationLosses,
+    chosen: int | None,
+    search: Search | None = None,
+    background: Background | None = None,
+) -> go.Figure:
+    """Validation risks against the free objective, one panel per risk, and what the test said."""
+    intervals = search.intervals if search else _intervals(plan, result, validation)
+    scene = _Scene(
+        plan.problem,
+        _values(validation),
+        intervals,
+        search,
+        _Tested(plan.order, result.passed, chosen),
+        _labels(background or Background(), len(validation.free)),
+    )
+    return _panels(scene, f"{words(plan.problem.minimize)} against the limits, on validation data")
+
+
+def search_plane(
+    validation: ValidationLosses,
+    search: Search | None = None,
+    background: Background | None = None,
+) -> go.Figure:
+    """A search under way: the same plane from validation data alone, before anything is tested."""
+    problem = validation.problem
+    n = len(validation.free)
+    scene = _Scene(
+        problem,
+        _values(validation),
+        search.intervals if search else tuple(None for _ in problem.risks),
+        search,
+        None,
+        _labels(background or Background(), n),
+    )
+    return _panels(scene, f"{words(problem.minimize)} against the limits: {n} evaluated")
+
+
+def risk_plane(
+    plan: TestPlan,
+    result: TestResult,
+    validation: ValidationLosses,
+    chosen: int | None,
+    background: Background | None = None,
+) -> go.Figure:
+    """Two risks against each other, the free objective as colour: where all limits are kept."""
+    problem = plan.problem
+    one, other = problem.risks[:2]
+    values = _values(validation)
+    tested = _Tested(plan.order, result.passed, chosen)
+    figure = go.Figure()
+    figure.add_shape(
+        type="rect",
+        x0=one.low,
+        y0=other.low,
+        x1=one.limit,
+        y1=other.limit,
+        fillcolor=GREEN,
+        opacity=0.1,
+        line_width=0,
+        layer="below",
+    )
+    figure.add_vline(x=one.limit, line={"color": RED, "width": 2})
+    figure.add_hline(y=other.limit, line={"color": RED, "width": 2})
+    figure.add_scatter(
+        x=values[:, 0],
+        y=values[:, 1],
+        mode="markers",
+        name="configurations",
+        showlegend=False,
+        text=_labels(background or Background(), len(values)),
+        customdata=values[:, -1],
+        hovertemplate=f"%{{text}}<br>{words(one.name)} %{{x:.4g}}<br>{words(other.name)} %{{y:.4g}}"
+        f"<br>{words(problem.minimize)} %{{customdata:.4g}}<extra></extra>",
+        marker={
+            "size": 10,
+            "color": values[:, -1],
+            "colorscale": "Cividis",
+            "colorbar": {"title": {"text": words(problem.minimize)}, "thickness": 14},
+            "line": {"width": 1, "color": GREY},
+        },
+    )
+    _draw_tested(figure, tested, values[:, 0], values[:, 1], {}, show=True)
+    figure.update_xaxes(title_text=words(one.name), range=_window(values[:, 0], one))
+    figure.update_yaxes(title_text=words(other.name), range=_window(values[:, 1], other))
+    return styled(figure, "Both risks at once, on validation data")
+
+
+def _panels(scene: _Scene, title: str) -> go.Figure:
+    risks = scene.problem.risks
+    figure = make_subplots(rows=1, cols=len(risks), shared_yaxes=True, horizontal_spacing=0.05)
+    for i in range(len(risks)):
+        _draw_panel(figure, scene, i)
+    figure.update_yaxes(title_text=words(scene.problem.minimize), col=1)
+    return styled(figure, title, height=540)
+
+
+def _draw_panel(figure: go.Figure, scene: _Scene, i: int) -> None:
+    risk, part = scene.problem.risks[i], scene.intervals[i]
+    x, y = scene.values[:, i], scene.values[:, -1]
+    place: dict[str, Any] = {"row": 1, "col": i + 1}
+    show = i == 0
+    if part is not None and np.isfinite(part.high):
+        _draw_region(figure, part, place, show)
+    if risk.limit is not None:
+        line = {"color": RED, "width": 2}
+        figure.add_vline(x=risk.limit, line=line, exclude_empty_subplots=False, **place)
+        _key(figure, "limit", {"mode": "lines", "line": line}, place, show)
+    if len(scene.problem.risks) == 1:
+        front = np.flatnonzero(non_dominated(np.column_stack([x, y])))
+        front = front[np.argsort(x[front])]
+        figure.add_scatter(
+            x=x[front],
+            y=y[front],
+            name="front",
+            mode="lines",
+            hoverinfo="skip",
+            line={"color": GREY, "width": 1, "shape": "hv"},
+            showlegend=show,
+            **place,
+        )
+    _draw_evaluated(figure, scene, i, place)
+    if scene.tested is not None:
+        _draw_tested(figure, scene.tested, x, y, place, show)
+    if scene.search is not None and np.isfinite(scene.search.reference[i]):
+        figure.add_scatter(
+            x=[scene.search.reference[i]],
+            y=[scene.search.reference[-1]],
+            name="reference point",
+            legendgroup="reference point",
+            mode="markers",
+            hovertemplate="reference point of the search<br>%{x:.4g}, %{y:.4g}<extra></extra>",
+            marker={"color": ORANGE, "size": 11, "symbol": "diamond-tall"},
+            showlegend=show,
+            **place,
+        )
+    figure.update_xaxes(title_text=words(risk.name), range=_window(x, risk), row=1, col=i + 1)
+
+
+def _draw_region(figure: go.Figure, part: Interval, place: dict[str, Any], show: bool) -> None:
+    figure.add_vrect(
+        x0=part.low,
+        x1=part.high,
+        fillcolor=ORANGE,
+        opacity=0.14,
+        line_width=0,
+        layer="below",
+        exclude_empty_subplots=False,
+        **place,
+    )
+    dashed = {"color": ORANGE, "dash": "dash"}
+    figure.add_vline(x=part.alpha_max, line=dashed, exclude_empty_subplots=False, **place)
+    square = {"color": ORANGE, "opacity": 0.35, "symbol": "square", "size": 13}
+    _key(figure, "region of interest", {"mode": "markers", "marker": square}, place, show)
+    _key(figure, "largest passing mean", {"mode": "lines", "line": dashed}, place, show)
+
+
+def _draw_evaluated(figure: go.Figure, scene: _Scene, i: int, place: dict[str, Any]) -> None:
+    x, y = scene.values[:, i], scene.values[:, -1]
+    pool = np.array(scene.search.pool if scene.search else [True] * len(y), dtype=bool)
+    kinds = [("initial" if scene.search else "evaluated", pool, GREY, "circle")]
+    if scene.search:
+        kinds.append(("proposed", ~pool, BLUE, "circle"))
+    for name, mask, colour, symbol in kinds:
+        figure.add_scatter(
+            x=x[mask],
+            y=y[mask],
+            name=name,
+            legendgroup=name,
+            mode="markers",
+            text=[label for label, kept in zip(scene.labels, mask, strict=True) if kept],
+            hovertemplate=f"%{{text}}<br>{words(scene.problem.risks[i].name)} %{{x:.4g}}"
+            f"<br>{words(scene.problem.minimize)} %{{y:.4g}}<extra>{name}</extra>",
+            marker={"color": colour, "size": 8, "symbol": symbol},
+            showlegend=i == 0,
+            **place,
+        )
+
+
+def _draw_tested(
+    figure: go.Figure,
+    tested: _Tested,
+    x: FloatArray,
+    y: FloatArray,
+    place: dict[str, Any],
+    show: bool,
+) -> None:
+    order = np.array(tested.order, dtype=int)
+    numbers = _numbers(tested)
+    for name, mask, colour in (
+        ("certified", tested.passed, GREEN),
+        ("tested, not certified", ~tested.passed, SKY),
+    ):
+        positions = np.flatnonzero(mask)
+        figure.add_scatter(
+            x=x[order[positions]],
+            y=y[order[positions]],
+            name=name,
+            legendgroup=name,
+            mode="markers+text",
+            text=[str(p + 1) if p in numbers else "" for p in positions],
+            textposition="top right",
+            textfont={"size": 11},
+            customdata=positions + 1,
+            hovertemplate=f"number %{{customdata}} in the test<extra>{name}</extra>",
+            marker={"color": colour, "size": 13, "symbol": "circle-open", "line": {"width": 1.8}},
+            showlegend=show,
+            **place,
+        )
+    if tested.chosen is not None:
+        row = tested.order[tested.chosen]
+        figure.add_scatter(
+            x=[x[row]],
+            y=[y[row]],
+            name="chosen",
+            legendgroup="chosen",
+            mode="markers",
+            hovertemplate="chosen<br>%{x:.4g}, %{y:.4g}<extra></extra>",
+            marker={
+                "color": GREEN,
+                "size": 19,
+                "symbol": "star",
+                "line": {"width": 1, "color": "#ffffff"},
+            },
+            showlegend=show,
+            **place,
+        )
+
+
+def _key(
+    figure: go.Figure, name: str, style: dict[str, Any], place: dict[str, Any], show: bool
+) -> None:
+    """An entry of the legend for what is drawn as a shape."""
+    if show:
+        figure.add_scatter(x=[None], y=[None], name=name, **style, **place)
+
+
+def _numbers(tested: _Tested) -> set[int]:
+    """Which positions of the test are written out: the first, the turning point, a few between."""
+    n = len(tested.order)
+    if n <= _NUMBERS:
+        return set(range(n))
+    turning = int(np.argmin(tested.passed)) if not tested.passed.all() else n - 1
+    spread = np.linspace(0, n - 1, _NUMBERS - 3).round().astype(int)
+    kept = [0, turning, n - 1] if tested.chosen is None else [0, tested.chosen, turning]
+    gap = max(n // (2 * _NUMBERS), 1)
+    kept += [int(p) for p in spread if min(abs(int(p) - k) for k in kept) > gap]
+    return set(kept)
+
+
+def _window(x: FloatArray, risk: Risk) -> list[float]:
+    """All points and the limit, with a margin."""
+    known = np.append(x, [] if risk.limit is None else [risk.limit])
+    margin = 0.06 * max(float(np.ptp(known)), 1e-9)
+    return [float(known.min()) - margin, float(known.max()) + margin]
+
+
+def _labels(background: Background, n: int) -> list[str]:
+    return [background.label(row) for row in range(n)]
+
+
+def _values(validation: ValidationLosses) -> FloatArray:
+    risks = [
+        risk.from_unit(validation.risks[risk.name].summary.mean)
+        for risk in validation.problem.risks
+    ]
+    return np.column_stack([*risks, validation.free])
+
+
+def _intervals(
+    plan: TestPlan, result: TestResult, validation: ValidationLosses
+) -> tuple[Interval, ...]:
+    """The region of interest of a table, where no search has drawn one."""
+    parts = []
+    for risk in plan.problem.risks:
+        summary = validation.risks[risk.name].summary
+        n = max(int(np.median(summary.n)), 1)
+        nearest = int(np.argmin(np.abs(summary.mean - risk.unit_limit)))
+        parts.append(
+            interval(
+                risk,
+                plan.families[risk.name],
+                n_validation=n,
+                n_calibration=max(round(result.n_calibration * n / plan.n_validation), 1),
+                delta=plan.problem.delta,
+                std=float(summary.standard_deviation[nearest]),
+            )
+        )
+    return tuple(parts)
