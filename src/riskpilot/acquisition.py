@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from riskpilot import surrogate
 from riskpilot.pareto import hypervolume_improvement
@@ -19,8 +20,14 @@ Reference = Callable[[Sequence[Interval], FloatArray, FloatArray], FloatArray]
 Front = Callable[["Model"], FloatArray]
 Score = Callable[[FloatArray], FloatArray]
 
+Scale = Callable[[Sequence[Interval], float], Callable[[FloatArray], FloatArray]]
+
 # How far below its posterior mean an objective is taken to be when the means promise nothing.
 _OPTIMISM = 1.0
+# A configuration is safe when its risks lie this many standard errors below what passes.
+_SAFE = 1.0
+# Looking for a safer one is worth an evaluation when it may be safer by this much.
+_SAFER = 0.3
 
 
 @dataclass(frozen=True)
@@ -96,6 +103,35 @@ def fixed_reference(
     return worst
 
 
+def open_reference(
+    region: Sequence[Interval], means: FloatArray, observed: FloatArray
+) -> FloatArray:
+    """No edge on the risks, which `chance_to_pass` weighs instead; the worst free value seen."""
+    return np.append(np.full(len(region), np.inf), observed[:, -1].max())
+
+
+def as_they_are(region: Sequence[Interval], lift: float) -> Callable[[FloatArray], FloatArray]:
+    """Hypervolume in the units of the objectives, as the paper has it."""
+    return lambda points: points
+
+
+def chance_to_pass(region: Sequence[Interval], lift: float) -> Callable[[FloatArray], FloatArray]:
+    """Hypervolume with each risk on the scale of the test: its chance to miss what passes.
+
+    From validation data, what passes on calibration data is a random threshold, about normal around
+    ``alpha_max``. The hypervolume on this scale is then how much the free objective of the choice
+    gains on average over that threshold: the region of interest with soft edges. ``lift`` moves the
+    threshold up by that many standard errors.
+    """
+    noise = np.array([max(part.noise, 1e-12) for part in region])
+    threshold = np.array([part.alpha_max for part in region]) + lift * noise
+
+    def transform(points: FloatArray) -> FloatArray:
+        return np.column_stack([ndtr((points[:, :-1] - threshold) / noise), points[:, -1]])
+
+    return transform
+
+
 def posterior_front(model: Model) -> FloatArray:
     """Posterior means where evaluations are, or are under way (each believed to meet its mean)."""
     observations = model.observations
@@ -108,18 +144,6 @@ def observed_front(model: Model) -> FloatArray:
     if not len(observations.pending):
         return observations.values
     return np.vstack([observations.values, model.means(observations.pending)])
-
-
-def improvement(
-    model: Model, x: FloatArray, front: FloatArray, reference: FloatArray, optimism: float = 0.0
-) -> FloatArray:
-    """HVI of the posterior means at ``x``, each lowered by ``optimism`` standard deviations."""
-    if optimism == 0.0:
-        points = model.means(x)
-    else:
-        means, stds = model.means_and_stds(x)
-        points = means - optimism * stds
-    return hypervolume_improvement(points, front, reference)
 
 
 def risk_excess(model: Model, x: FloatArray, region: Sequence[Interval]) -> FloatArray:
@@ -135,11 +159,18 @@ def risk_excess(model: Model, x: FloatArray, region: Sequence[Interval]) -> Floa
     return worst
 
 
-def has_safe(model: Model, region: Sequence[Interval]) -> bool:
-    """Whether some evaluation under way or done is expected to pass the test."""
+def safety(model: Model, region: Sequence[Interval], means: FloatArray) -> tuple[float, float]:
+    """By how many standard errors the safest evaluation misses what passes, and the safest of all.
+
+    ``means``: posterior means over the space, (n, c + 1). Negative: it is expected to pass.
+    """
     alpha_max = np.array([part.alpha_max for part in region])
-    risks = posterior_front(model)[:, :-1]
-    return bool((risks <= alpha_max).all(axis=1).any())
+    noise = np.array([max(part.noise, 1e-12) for part in region])
+    evaluated, anywhere = (
+        float(((points[:, :-1] - alpha_max) / noise).max(axis=1).min())
+        for points in (posterior_front(model), means)
+    )
+    return evaluated, anywhere
 
 
 def score(
@@ -149,25 +180,39 @@ def score(
     *,
     reference: Reference,
     front: Front,
+    scale: Scale,
     safe_first: bool,
 ) -> tuple[FloatArray, Score]:
     """The function whose maximum over the space is the next evaluation (Algorithm alg:bo, line 8).
 
     ``x``: points that cover the space, (n, d); they fix the reference point and tell whether the
-    improvement is flat. Where the means promise no improvement anywhere, optimistic values are
-    tried, and at last the least certain place that may still be safe. Returns its values at ``x``,
-    shape (n,), and the function itself.
+    improvement is flat. With ``safe_first``, a safe configuration comes before everything else as
+    long as there may be a safer one; where there is none, the target moves up to what there is.
+    Where the means promise no improvement anywhere, optimistic values are tried, and at last the
+    least certain place that may still be safe. Returns the values at ``x``, shape (n,), and the
+    function itself.
     """
-    if safe_first and not has_safe(model, region):
-        return _with_values(x, lambda at: -risk_excess(model, at, region))
-    points = front(model)
     means = model.means(x)
-    r = reference(region, means, model.observations.values)
+    lift = 0.0
+    if safe_first:
+        evaluated, anywhere = safety(model, region, means)
+        if evaluated > -_SAFE:
+            if anywhere < evaluated - _SAFER:
+                return _with_values(x, lambda at: -risk_excess(model, at, region))
+            lift = evaluated + _SAFE
+    transform = scale(region, lift)
+    points = transform(front(model))
+    r = transform(reference(region, means, model.observations.values)[None])[0]
     floor = 1e-9 * float(np.prod(np.maximum(r - points.min(axis=0), 0.0)))  # rounding error
-    values = hypervolume_improvement(means, points, r)
+    values = hypervolume_improvement(transform(means), points, r)
     if values.max() > floor:
-        return values, lambda at: improvement(model, at, points, r)
-    values, optimistic = _with_values(x, lambda at: improvement(model, at, points, r, _OPTIMISM))
+        return values, lambda at: hypervolume_improvement(transform(model.means(at)), points, r)
+
+    def optimistic(at: FloatArray) -> FloatArray:
+        at_means, stds = model.means_and_stds(at)
+        return hypervolume_improvement(transform(at_means - _OPTIMISM * stds), points, r)
+
+    values = optimistic(x)
     if values.max() > floor:
         return values, optimistic
     return _with_values(x, lambda at: _doubt(model, region, at))

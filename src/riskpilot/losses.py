@@ -44,8 +44,8 @@ class Evaluation:
 class RiskLosses:
     """One risk's losses of n configurations on m examples.
 
-    ``values``: 0/1 losses as packed bits, shape (n, ceil(m / 8)); others as given, shape (n, m);
-    None where the sums are all that is needed and all that was kept.
+    ``values``: 0/1 losses as packed bits, shape (n, ceil(m / 8)); others, and those with NaN, as
+    given, shape (n, m); None where the sums are all that is needed and all that was kept.
     """
 
     risk: Risk
@@ -259,7 +259,7 @@ def _read_table(risk: Risk, array: Array, split: str) -> RiskLosses:
     squares = np.empty(n_configs)
     above_zero = np.empty(n_configs, dtype=np.int64)
     digests: list[bytes] = []
-    binary = True
+    binary = packable = True
     for rows in _blocks(n_configs, m * array.itemsize):
         block = array[rows]
         at_top = _at_top(risk, block)
@@ -270,17 +270,19 @@ def _read_table(risk: Risk, array: Array, split: str) -> RiskLosses:
             total[rows] = squares[rows] = above_zero[rows] = count
             digests.extend(_digest_bits(m, row) for row in bits)
             continue
-        binary = False
+        packable = False
         unit = _to_unit(_in_range(risk, block, split), risk)
         counts = ~np.isnan(unit)
         n[rows] = counts.sum(axis=1)
         filled = np.where(counts, unit, 0.0)
+        # Losses that count may all be 0/1 although others do not count.
+        binary = binary and bool(((filled == 0.0) | (filled == 1.0)).all())
         total[rows] = filled.sum(axis=1)
         squares[rows] = np.einsum("ij,ij->i", filled, filled)
         above_zero[rows] = np.count_nonzero(filled, axis=1)
         digests.extend(_digest_row(risk, row) for row in block)
     summary = Summary(n, total, squares, above_zero, binary)
-    return RiskLosses(risk, packed if binary else array, m, summary, tuple(digests))
+    return RiskLosses(risk, packed if packable else array, m, summary, tuple(digests))
 
 
 def _at_top(risk: Risk, block: Array) -> Array | None:

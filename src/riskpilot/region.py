@@ -1,5 +1,6 @@
 """The region of interest: validation risks at which the test on calibration data is decided."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ class Interval:
     the validation means that are likely where the true risk is ``alpha_max`` (eq:region_i).
     ``needs``: the fewest calibration examples with which anything can pass. Where the calibration
     sample is smaller, ``feasible`` is False and the interval collapses to the bottom of the range.
+    ``noise``: the standard error with which a validation mean foretells a calibration mean.
     """
 
     alpha_max: float
@@ -24,6 +26,7 @@ class Interval:
     high: float
     needs: int
     feasible: bool
+    noise: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,15 @@ def interval(
     low = _edge(family, alpha_max, n_validation, delta_prime, std)
     # The upper edge is the lower edge of the mirrored losses, 1 - loss.
     high = 1 - _edge(family, 1 - alpha_max, n_validation, delta_prime, std)
+    spread = math.sqrt(alpha_max * (1 - alpha_max)) if std is None else std
+    noise = spread * math.sqrt(1 / max(n_validation, 1) + 1 / n_calibration)
     return Interval(
-        risk.from_unit(alpha_max), risk.from_unit(low), risk.from_unit(high), needs, feasible=True
+        alpha_max=risk.from_unit(alpha_max),
+        low=risk.from_unit(low),
+        high=risk.from_unit(high),
+        needs=needs,
+        feasible=True,
+        noise=(risk.high - risk.low) * noise,
     )
 
 

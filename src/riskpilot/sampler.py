@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from scipy.spatial import KDTree
 
 from riskpilot import acquisition
-from riskpilot.acquisition import Front, Observations, Reference
+from riskpilot.acquisition import Front, Observations, Reference, Scale
 from riskpilot.errors import ProblemError
 from riskpilot.losses import ValidationLosses
 from riskpilot.plots import Search
@@ -56,8 +56,9 @@ class Strategy:
     """The choices that make up a search; a named one is a preset."""
 
     pool: Pool = ends_and_latin_hypercube
-    reference: Reference = acquisition.guided_reference
+    reference: Reference = acquisition.open_reference
     front: Front = acquisition.posterior_front
+    scale: Scale = acquisition.chance_to_pass
     safe_first: bool = True
     region_family: str | None = None
     """The bounds behind the region; None: those of the risk's own p-value."""
@@ -67,7 +68,9 @@ class Strategy:
 GUIDED = Strategy()
 PAPER = Strategy(
     pool=uniform,
+    reference=acquisition.guided_reference,
     front=acquisition.observed_front,
+    scale=acquisition.as_they_are,
     safe_first=False,
     region_family="hoeffding_bentkus",
     delta_prime=1e-4,
@@ -76,6 +79,7 @@ ONE_SIDED = Strategy(
     pool=uniform,
     reference=acquisition.one_sided_reference,
     front=acquisition.observed_front,
+    scale=acquisition.as_they_are,
     safe_first=False,
     region_family="hoeffding_bentkus",
     delta_prime=1e-4,
@@ -84,6 +88,7 @@ HVI = Strategy(
     pool=uniform,
     reference=acquisition.fixed_reference,
     front=acquisition.observed_front,
+    scale=acquisition.as_they_are,
     safe_first=False,
 )
 
@@ -153,6 +158,7 @@ class GuidedSampler(BaseSampler):
             encode(cover),
             reference=acquisition.fixed_reference if open_limits else self._strategy.reference,
             front=self._strategy.front,
+            scale=acquisition.as_they_are if open_limits else self._strategy.scale,
             safe_first=self._strategy.safe_first and not open_limits,
         )
         best = _maximise(lambda p: value(encode(p)), state.space, cover, scores, state.taken, rng)
@@ -167,10 +173,10 @@ class GuidedSampler(BaseSampler):
     ) -> Any:
         trials = study.get_trials(deepcopy=False)
         size = self._pool_size(_space(trials))
-        slot = sum(t.number < trial.number and "fixed_params" not in t.system_attrs for t in trials)
         rng = self._rng(None, param_name)
         pool = self._strategy.pool if trial.number < size else uniform
-        return from_unit(param_distribution, pool(slot, size, rng))
+        # A safe configuration that was enqueued first takes the place of the lowest values.
+        return from_unit(param_distribution, pool(trial.number, size, rng))
 
     def region(self, validation: ValidationLosses, n_calibration: int | None) -> list[Interval]:
         """The region of interest that the sample sizes and the spread of the losses imply."""
@@ -191,9 +197,10 @@ class GuidedSampler(BaseSampler):
             return None
         state = self._state(study, problem, space, None)
         cover = state.space.encode(state.space.cover(np.random.default_rng(self._seed)))
-        reference = self._strategy.reference(
-            state.region, state.model.means(cover), state.model.observations.values
-        )
+        seen = (state.region, state.model.means(cover), state.model.observations.values)
+        reference = self._strategy.reference(*seen)
+        if not np.isfinite(reference).all():  # soft edges: draw where the paper's would be
+            reference = acquisition.guided_reference(*seen)
         size = self._pool_size(space)
         return Search(
             intervals=tuple(state.region),
