@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from scipy.special import ndtri
+
 from riskpilot.p_values import largest_passing_mean, smallest_n
 from riskpilot.problem import Problem, Risk
 
@@ -18,7 +20,8 @@ class Interval:
     the validation means that are likely where the true risk is ``alpha_max`` (eq:region_i).
     ``needs``: the fewest calibration examples with which anything can pass. Where the calibration
     sample is smaller, ``feasible`` is False and the interval collapses to the bottom of the range.
-    ``noise``: the standard error with which a validation mean foretells a calibration mean.
+    ``noise``: the standard error with which a validation mean foretells a calibration mean, at
+    the default width of the interval.
     """
 
     alpha_max: float
@@ -65,7 +68,9 @@ def interval(
     # The upper edge is the lower edge of the mirrored losses, 1 - loss.
     high = 1 - _edge(family, 1 - alpha_max, n_validation, delta_prime, std)
     spread = math.sqrt(alpha_max * (1 - alpha_max)) if std is None else std
-    noise = spread * math.sqrt(1 / max(n_validation, 1) + 1 / n_calibration)
+    # Another delta' widens or narrows the soft edges in step with the interval.
+    width = float(ndtri(delta_prime) / ndtri(DELTA_PRIME)) if delta_prime < 0.5 else 0.0
+    noise = width * spread * math.sqrt(1 / max(n_validation, 1) + 1 / n_calibration)
     return Interval(
         alpha_max=risk.from_unit(alpha_max),
         low=risk.from_unit(low),

@@ -51,6 +51,11 @@ def uniform(slot: int, size: int, rng: np.random.Generator) -> float:
     return float(rng.random(slot + 1)[slot])
 
 
+def default_pool_size(d: int) -> int:
+    """For d parameters: enough to see the effect of each, few enough to leave budget for more."""
+    return min(2 * max(d, 1) + 3, 15)
+
+
 @dataclass(frozen=True)
 class Strategy:
     """The choices that make up a search; a named one is a preset."""
@@ -97,8 +102,9 @@ class GuidedSampler(BaseSampler):
     """Proposes configurations whose test on calibration data will be a close call, and worth it.
 
     ``problem``: risks, limits, delta. ``n_startup_trials``: size of the initial pool; by default
-    2 d + 3 for d parameters. ``delta_prime``: width of the region of interest (eq:region_i);
-    smaller is wider. ``strategy``: `GUIDED` by default; `PAPER` follows the paper to the letter.
+    2 d + 3 for d parameters, at most 15. ``delta_prime``: width of the region of interest
+    (eq:region_i); smaller is wider. ``strategy``: `GUIDED` by default; `PAPER` follows the paper to
+    the letter.
     ``n_calibration``: the number of calibration examples where evaluations do not bring them along.
     Proposals depend on the seed, the trial's number and the finished trials alone, so that a search
     that was interrupted goes on as if it had not been.
@@ -248,7 +254,7 @@ class GuidedSampler(BaseSampler):
     def _pool_size(self, space: dict[str, BaseDistribution]) -> int:
         if self._n_startup_trials is not None:
             return self._n_startup_trials
-        return 2 * max(len(space), 1) + 3
+        return default_pool_size(len(space))
 
     def _rng(self, trial: FrozenTrial | None, purpose: str) -> np.random.Generator:
         number = [] if trial is None else [trial.number]

@@ -15,7 +15,15 @@ from riskpilot.baselines import (
 )
 from riskpilot.bench.search import Found, run_search
 from riskpilot.problem import Problem
-from riskpilot.sampler import GUIDED, HVI, ONE_SIDED, PAPER, GuidedSampler, Strategy
+from riskpilot.sampler import (
+    GUIDED,
+    HVI,
+    ONE_SIDED,
+    PAPER,
+    GuidedSampler,
+    Strategy,
+    default_pool_size,
+)
 from riskpilot.tasks import Task
 
 CORE = ("sampler", "acquisition", "surrogate", "region", "pareto", "space", "statistics", "losses")
@@ -71,7 +79,7 @@ class Method:
 @dataclass(frozen=True)
 class Guided:
     """A search by `GuidedSampler`. ``n_trials``: the task's N where None; ``share``: of it. Of the
-    evaluations, the same share is initial as in the task."""
+    evaluations, the paper's share is initial; the default has its own, at most half."""
 
     strategy: Strategy
     safe: bool
@@ -82,6 +90,8 @@ class Guided:
         task = setting.task
         n_trials = self.n_trials or max(round(self.share * task.n_trials), 2)
         startup = max(round(n_trials * task.n_startup_trials / task.n_trials), 2)
+        if self.strategy == GUIDED:  # the size of its pool is part of the method
+            startup = min(default_pool_size(len(task.space)), (n_trials + 1) // 2)
         sampler = GuidedSampler(
             setting.problem,
             n_startup_trials=startup,
