@@ -1,0 +1,231 @@
+"""A search over the parameters of an estimator, in the manner of scikit-learn's searches."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from sklearn.base import clone, is_classifier
+from sklearn.utils import check_random_state, indexable
+from sklearn.utils.validation import column_or_1d
+
+from riskpilot.errors import ProblemError
+from riskpilot.ledger import select
+from riskpilot.losses import Evaluation
+from riskpilot.pareto import non_dominated
+from riskpilot.sklearn.shared import (
+    Data,
+    LossFunction,
+    WithPromise,
+    deal,
+    delegated,
+    read_losses,
+    require_y,
+    results_table,
+)
+from riskpilot.study import create_study, objective
+
+Array = npt.NDArray[Any]
+
+
+class RiskControlledSearch(WithPromise):
+    """Search the parameters of an estimator for the best that keeps limits, with a guarantee.
+
+    In the manner of ``RandomizedSearchCV``: `fit` splits the data into training, validation and
+    calibration parts, searches with `GuidedSampler`, tests the survivors on the calibration part,
+    and keeps the best that passed. The promise is about that very model: it is not fitted again.
+
+    ``space``: names to an Optuna distribution, a list of choices, a pair (low, high) of ints or
+    floats, or a triple (low, high, "log"). ``risks``: metrics and their limits, such as
+    ``{"error": 0.1, "recall": 0.8}`` or ``["error <= 0.1", "recall >= 0.8"]``. ``minimize``: a
+    metric, or a name in ``losses``. ``losses``: functions of (fitted estimator, X, y) by name, for
+    risks and objectives of one's own; per-example losses in [0, 1], or one number for the free
+    objective. ``safe``: parameters known to keep the risks low.
+
+    After `fit`: ``selection_`` (with certificate and report), ``study_``, ``cv_results_``, and,
+    where something was certified, ``best_estimator_``, ``best_params_`` and ``best_index_``.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        space: Mapping[str, Any],
+        *,
+        risks: Any,
+        minimize: str,
+        delta: float = 0.1,
+        n_trials: int = 30,
+        losses: Mapping[str, LossFunction] | None = None,
+        pos_label: Any = None,
+        validation_size: float = 0.2,
+        calibration_size: float = 0.3,
+        safe: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.space = space
+        self.risks = risks
+        self.minimize = minimize
+        self.delta = delta
+        self.n_trials = n_trials
+        self.losses = losses
+        self.pos_label = pos_label
+        self.validation_size = validation_size
+        self.calibration_size = calibration_size
+        self.safe = safe
+        self.timeout = timeout
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        X_cal: Any = None,
+        y_cal: Any = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Search, test and select. Parts that are given are used as they are; from ``X, y`` come
+        the others, drawn at random (not stratified: the test needs an independent draw)."""
+        require_y(self, y)
+        rng = check_random_state(self.random_state)
+        train, validation, calibration = self._split(X, y, (X_val, y_val), (X_cal, y_cal), rng)
+        losses = read_losses(
+            self.risks,
+            self.minimize,
+            self.delta,
+            functions=self.losses or {},
+            classes=np.unique(np.asarray(train[1])) if is_classifier(self.estimator) else None,
+            pos_label=self.pos_label,
+        )
+        distributions = {name: _distribution(name, told) for name, told in self.space.items()}
+        models: dict[int, Any] = {}
+
+        def evaluate(trial: optuna.Trial) -> Evaluation:
+            params = {name: _suggest(trial, name, dist) for name, dist in distributions.items()}
+            model = clone(self.estimator).set_params(**params)
+            model.fit(*train, **fit_params)
+            models[trial.number] = model
+            return Evaluation(
+                validation=losses.of_model(model, *validation, free=True),
+                calibration=losses.of_model(model, *calibration),
+            )
+
+        study = create_study(losses.problem, seed=int(rng.randint(2**31 - 1)), safe=self.safe)
+        study.optimize(
+            objective(study, evaluate),
+            n_trials=self.n_trials,
+            timeout=self.timeout,
+            callbacks=[lambda study, trial: _drop_dominated(study, models)],
+        )
+        for name in ("best_estimator_", "best_params_", "best_index_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        self.study_ = study
+        self.selection_ = select(study)
+        self.cv_results_ = results_table(self.selection_)
+        some = next(iter(models.values()))
+        if hasattr(some, "n_features_in_"):
+            self.n_features_in_ = some.n_features_in_
+        if hasattr(some, "feature_names_in_"):
+            self.feature_names_in_ = some.feature_names_in_
+        chosen = self.selection_.certificate.chosen
+        if chosen is not None:
+            self.best_index_ = self.selection_.plan.order[chosen]
+            self.best_params_ = dict(self.selection_.candidates[chosen])
+            self.best_estimator_ = models[self.selection_.background.numbers[self.best_index_]]
+        return self
+
+    def _split(
+        self, X: Any, y: Any, validation: Data, calibration: Data, rng: Any
+    ) -> tuple[Data, Data, Data]:
+        X, y = indexable(X, column_or_1d(y, warn=True) if is_classifier(self.estimator) else y)
+        shares = {
+            "validation_size": self.validation_size if validation[0] is None else 0.0,
+            "calibration_size": self.calibration_size if calibration[0] is None else 0.0,
+        }
+        parts = deal(X, y, shares, rng)
+        return (
+            parts[0],
+            parts[1] if validation[0] is None else validation,
+            parts[2] if calibration[0] is None else calibration,
+        )
+
+    @property
+    def classes_(self) -> Array:
+        self._check_certified()
+        classes: Array = self.best_estimator_.classes_
+        return classes
+
+    @delegated
+    def predict(self, X: Any) -> Any:
+        """With the certified model; an error where nothing was certified."""
+        self._check_certified()
+        return self.best_estimator_.predict(X)
+
+    @delegated
+    def predict_proba(self, X: Any) -> Any:
+        self._check_certified()
+        return self.best_estimator_.predict_proba(X)
+
+    @delegated
+    def decision_function(self, X: Any) -> Any:
+        self._check_certified()
+        return self.best_estimator_.decision_function(X)
+
+    @delegated
+    def transform(self, X: Any) -> Any:
+        self._check_certified()
+        return self.best_estimator_.transform(X)
+
+    @delegated
+    def score(self, X: Any, y: Any = None) -> float:
+        self._check_certified()
+        return float(self.best_estimator_.score(X, y))
+
+
+def _drop_dominated(study: optuna.Study, models: dict[int, Any]) -> None:
+    """Only candidates of the final test are needed, and a dominated trial never becomes one."""
+    trials = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
+    kept = non_dominated([trial.values for trial in trials])
+    needed = {trial.number for trial, keep in zip(trials, kept, strict=True) if keep}
+    for number in models.keys() - needed:
+        del models[number]
+
+
+def _distribution(name: str, told: Any) -> BaseDistribution:
+    """A parameter's range from what was written in ``space``."""
+    if isinstance(told, BaseDistribution):
+        return told
+    if isinstance(told, list | np.ndarray):
+        return CategoricalDistribution(list(told))
+    if isinstance(told, tuple) and len(told) in (2, 3):
+        low, high, *log = told
+        numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (low, high))
+        if numbers and log in ([], ["log"]):
+            whole = isinstance(low, int) and isinstance(high, int)
+            kind = IntDistribution if whole else FloatDistribution
+            return kind(low, high, log=bool(log))
+    raise ProblemError(
+        f"The space of {name!r} must be an Optuna distribution, a list of choices, a pair "
+        f'(low, high) or a triple (low, high, "log"), but it is {told!r}.'
+    )
+
+
+def _suggest(trial: optuna.Trial, name: str, distribution: BaseDistribution) -> Any:
+    if isinstance(distribution, CategoricalDistribution):
+        return trial.suggest_categorical(name, distribution.choices)
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    low, high, step, log = (getattr(distribution, key) for key in ("low", "high", "step", "log"))
+    if isinstance(distribution, IntDistribution):
+        return trial.suggest_int(name, low, high, step=step, log=log)
+    return trial.suggest_float(name, low, high, step=step, log=log)

@@ -1,0 +1,256 @@
+"""Thresholds and abstention for a fitted classifier."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state, indexable
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from riskpilot.errors import LossError, ProblemError
+from riskpilot.metrics import ABSTAIN
+from riskpilot.planner import samples_to_pass
+from riskpilot.problem import Problem
+from riskpilot.selection import select_from_losses
+from riskpilot.sklearn.shared import (
+    WithPromise,
+    deal,
+    delegated,
+    read_losses,
+    require_y,
+    results_table,
+)
+
+Array = npt.NDArray[Any]
+IntArray = npt.NDArray[np.int64]
+Config = Mapping[str, float]
+
+_PAIR_LEVELS = 30  # of low and high each: 465 pairs
+
+
+class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[misc]
+    """Thresholds for a fitted classifier, and when it should abstain, with a guarantee.
+
+    In the manner of ``TunedThresholdClassifierCV``, but with a promise. `fit` takes data that the
+    classifier has not seen, and splits it into a part on which thresholds are compared and one on
+    which they are tested. The classifier itself stays as it is.
+
+    ``risks`` and ``minimize``: metrics, as for `RiskControlledSearch`. ``abstain``: whether the
+    classifier may hand examples over; by default where a metric speaks of it. Two classes: the
+    positive one from ``threshold`` on; with abstention, below ``low`` negative, from ``high`` on
+    positive. More classes: the most likely one from ``confidence`` on. `predict` gives
+    ``abstain_label`` to examples handed over: -1 by default, "abstain" where classes are text.
+
+    After `fit`: ``selection_``, ``cv_results_``, ``classes_`` and, where something was certified,
+    ``best_params_``.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        risks: Any,
+        minimize: str,
+        delta: float = 0.1,
+        abstain: bool | None = None,
+        n_thresholds: int = 100,
+        pos_label: Any = None,
+        abstain_label: Any = None,
+        validation_size: float = 0.5,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.risks = risks
+        self.minimize = minimize
+        self.delta = delta
+        self.abstain = abstain
+        self.n_thresholds = n_thresholds
+        self.pos_label = pos_label
+        self.abstain_label = abstain_label
+        self.validation_size = validation_size
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
+        """Choose thresholds on data that the classifier has not seen. With ``X_val, y_val`` these
+        compare thresholds, and all of ``X, y`` tests them."""
+        require_y(self, y)
+        check_is_fitted(self.estimator)
+        rng = check_random_state(self.random_state)
+        X, y = indexable(X, column_or_1d(y, warn=True))
+        if X_val is None:
+            calibration, validation = deal(X, y, {"validation_size": self.validation_size}, rng)
+        else:
+            calibration, validation = (X, y), (X_val, y_val)
+        self.classes_ = np.asarray(self.estimator.classes_)
+        losses = read_losses(
+            self.risks,
+            self.minimize,
+            self.delta,
+            functions={},
+            classes=self.classes_,
+            pos_label=self.pos_label,
+        )
+        abstain = losses.abstains if self.abstain is None else self.abstain
+        self._rule = _rule(len(self.classes_), losses.positive, abstain)
+        self.abstain_label_ = _abstain_label(self.abstain_label, self.classes_, abstain)
+        seen, sealed = self._scores(validation[0]), self._scores(calibration[0])
+        configs = self._rule.configs(seen, self.n_thresholds)
+        table = losses.of_codes(validation[1], self._rule.codes(seen, configs), free=True)
+        kept = _testable(losses.problem, table, len(sealed) / len(seen))
+        configs = [configs[row] for row in kept]
+        self.__dict__.pop("best_params_", None)  # of an earlier fit
+        self.selection_ = select_from_losses(
+            losses.problem,
+            validation={name: np.asarray(values)[kept] for name, values in table.items()},
+            calibration=losses.of_codes(calibration[1], self._rule.codes(sealed, configs)),
+            configs=configs,
+        )
+        self.cv_results_ = results_table(self.selection_)
+        if hasattr(self.estimator, "n_features_in_"):
+            self.n_features_in_ = self.estimator.n_features_in_
+        if self.selection_.config is not None:
+            self.best_params_ = self.selection_.config
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Classes by the certified thresholds; an error where nothing was certified."""
+        self._check_certified()
+        codes = self._rule.codes(self._scores(X), [self.best_params_])[0]
+        if self.abstain_label_ is None:
+            return self.classes_[codes]
+        label = np.asarray([self.abstain_label_])
+        # Numbers and text do not mix in one array: numpy would turn 1 into "1".
+        mixed = (label.dtype.kind in "US") != (self.classes_.dtype.kind in "US")
+        classes = self.classes_.astype(object) if mixed else self.classes_
+        return np.concatenate([classes, label])[codes]  # ABSTAIN, -1, is the last
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of examples that are answered and right."""
+        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+
+    @delegated
+    def predict_proba(self, X: Any) -> Any:
+        self._check_certified()
+        return self.estimator.predict_proba(X)
+
+    def _scores(self, X: Any) -> Array:
+        """Shape (n,) for two classes, (n, K) for more."""
+        if hasattr(self.estimator, "predict_proba"):
+            proba = np.asarray(self.estimator.predict_proba(X))
+            return proba[:, self._rule.positive] if len(self.classes_) == 2 else proba
+        scores = np.asarray(self.estimator.decision_function(X))
+        if scores.ndim > 1:
+            raise LossError(
+                "Thresholds for more than two classes need probabilities, but the classifier has "
+                "only a decision_function. Calibrate it: CalibratedClassifierCV(classifier)."
+            )
+        return scores if self._rule.positive == 1 else -scores
+
+
+class _Rule(Protocol):
+    """How scores become predictions; one row of codes for each configuration."""
+
+    @property
+    def positive(self) -> int: ...
+
+    def configs(self, scores: Array, n: int) -> list[dict[str, float]]: ...
+
+    def codes(self, scores: Array, configs: Sequence[Config]) -> IntArray: ...
+
+
+@dataclass(frozen=True)
+class _OneThreshold:
+    """Positive from ``threshold`` on. Scores of the positive class, shape (n,)."""
+
+    positive: int
+
+    def configs(self, scores: Array, n: int) -> list[dict[str, float]]:
+        return [{"threshold": level} for level in _levels(scores, n)]
+
+    def codes(self, scores: Array, configs: Sequence[Config]) -> IntArray:
+        levels = np.array([config["threshold"] for config in configs])[:, None]
+        return np.where(scores >= levels, self.positive, 1 - self.positive)
+
+
+@dataclass(frozen=True)
+class _TwoThresholds:
+    """Positive from ``high`` on, negative below ``low``, handed over between them."""
+
+    positive: int
+
+    def configs(self, scores: Array, n: int) -> list[dict[str, float]]:
+        levels = _levels(scores, min(n, _PAIR_LEVELS))
+        return [{"low": a, "high": b} for i, a in enumerate(levels) for b in levels[i:]]
+
+    def codes(self, scores: Array, configs: Sequence[Config]) -> IntArray:
+        low = np.array([config["low"] for config in configs])[:, None]
+        high = np.array([config["high"] for config in configs])[:, None]
+        answers = np.where(scores >= high, self.positive, 1 - self.positive)
+        return np.where((scores >= low) & (scores < high), ABSTAIN, answers)
+
+
+@dataclass(frozen=True)
+class _Confidence:
+    """The most likely class from ``confidence`` on. Probabilities, shape (n, K)."""
+
+    positive: int
+
+    def configs(self, scores: Array, n: int) -> list[dict[str, float]]:
+        return [{"confidence": level} for level in _levels(scores.max(axis=1), n)]
+
+    def codes(self, scores: Array, configs: Sequence[Config]) -> IntArray:
+        levels = np.array([config["confidence"] for config in configs])[:, None]
+        return np.where(scores.max(axis=1) >= levels, scores.argmax(axis=1), ABSTAIN)
+
+
+def _rule(n_classes: int, positive: int, abstain: bool) -> _Rule:
+    if n_classes == 2:
+        return _TwoThresholds(positive) if abstain else _OneThreshold(positive)
+    if n_classes > 2 and abstain:
+        return _Confidence(positive)
+    raise ProblemError(
+        f"A threshold parts two classes, but the classifier has {n_classes}. "
+        f"With more than two it can abstain: RiskControlledThreshold(..., abstain=True)."
+    )
+
+
+def _levels(scores: Array, n: int) -> list[float]:
+    """Thresholds that part the scores into about equal shares, and one above them all."""
+    if not isinstance(n, int | np.integer) or n < 2:
+        raise ProblemError(f"n_thresholds must be a whole number of at least 2, but it is {n!r}.")
+    quantiles = np.quantile(scores, np.linspace(0, 1, n - 1))
+    top = np.nextafter(float(np.max(scores)), np.inf)
+    return [float(level) for level in np.unique(np.append(quantiles, top))]
+
+
+def _testable(problem: Problem, table: Mapping[str, Any], ratio: float) -> IntArray:
+    """Which configurations leave enough examples for the test, by what validation shows.
+
+    A threshold that leaves three positives, all right by luck, looks better than any other and can
+    never be certified. Kept are those whose risk at half its limit would pass; all where none are.
+    ``ratio``: calibration examples for each validation example.
+    """
+    enough = np.ones(len(table[problem.minimize]), dtype=bool)
+    for risk in problem.risks:
+        if risk.conditional:
+            limit = risk.unit_limit
+            needed = samples_to_pass("binomial", limit, limit / 2, problem.delta)
+            enough &= ratio * np.count_nonzero(~np.isnan(table[risk.name]), axis=1) >= needed
+    return np.flatnonzero(enough) if enough.any() else np.arange(len(enough))
+
+
+def _abstain_label(label: Any, classes: Array, abstain: bool) -> Any:
+    """What `predict` says of an example that is handed over; None where that cannot happen."""
+    if not abstain:
+        return None
+    if label is None:
+        label = "abstain" if classes.dtype.kind in "USO" else -1
+    if label in classes.tolist():
+        raise ProblemError(
+            f"abstain_label must not be one of the classes {classes.tolist()}, but it is "
+            f"{label!r}. Choose another: abstain_label=-99."
+        )
+    return label
