@@ -13,11 +13,23 @@
   const boxes = () => Object.keys(page.figures).map((id) => document.getElementById(id));
   const repaint = (template) => boxes().map((box) => Plotly.relayout(box, { template }));
 
-  // One figure a frame: the text is there at once, and the page scrolls while figures appear.
+  // The library is large. As text it costs nothing until the page is open; as a script of its own
+  // it is then compiled beside the page, which can be read and searched meanwhile.
+  const library = () => new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = URL.createObjectURL(new Blob([document.getElementById("plotly").textContent]));
+    script.onload = resolve;
+    script.onerror = reject;
+    document.head.append(script);
+  });
+
+  // One figure at a time: the page scrolls while they appear.
   const draw = async () => {
+    await library();
     for (const [id, figure] of Object.entries(page.figures)) {
       const layout = { ...figure.layout, template: theme() };
       await Plotly.newPlot(id, figure.data, layout, settings);
+      document.getElementById(id).dataset.drawn = Math.round(performance.now());
       await new Promise((next) => setTimeout(next));
     }
     dark.addEventListener("change", () => repaint(theme()));
@@ -65,5 +77,5 @@
   };
   document.getElementById("search").addEventListener("input", (event) => filter(event.target.value));
   filter("");
-  draw();
+  window.addEventListener("load", () => setTimeout(draw));
 })();

@@ -69,7 +69,7 @@ def _page(story: Story) -> str:
 <footer>Made by riskpilot {version},
 {escaped(story.certificate.created)}. Certificate {escaped(story.certificate.digest[:16])}…</footer>
 <script type="application/json" id="page">{as_json(page_data(figures))}</script>
-<script>{get_plotlyjs()}</script>
+<script type="text/plain" id="plotly">{get_plotlyjs()}</script>
 <script>{asset("report.js")}</script>
 </body></html>
 """
