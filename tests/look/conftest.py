@@ -1,0 +1,23 @@
+"""One browser for all pages, and one search for all figures."""
+
+import pytest
+
+import riskpilot as rp
+from tests.look import browser, scenes
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "browser: needs Chromium and its driver")
+
+
+@pytest.fixture(scope="session")
+def chrome():
+    if browser.find() is None:
+        pytest.fail(f"Tests of pages need Chromium: {browser.HINT}. Leave them: -m 'not browser'")
+    with browser.opened() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def search():
+    return rp.select(scenes.study())
