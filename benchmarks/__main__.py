@@ -30,6 +30,7 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     options = parser.parse_args(arguments)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     console = Console()
+    console.width = max(console.width, 130)
     rows: list[Row] = []
     with Progress(console=console, transient=True) as progress:
         suites = [options.only] if options.only else list(SUITES)

@@ -28,7 +28,7 @@ def rows(quick: bool) -> Iterator[Row]:
                 lambda study=study, peer=peer: ask(study, sampler(peer)),  # type: ignore[misc]
                 goal="faster",
                 target=target,
-                repeats=1 if quick else 5,
+                repeats=1 if quick else 3,
             )
 
 

@@ -20,7 +20,7 @@ def sample(n, d, seed=0):
     return x, 5 + 2 * np.sin(3 * x.sum(axis=1)) + noise * rng.standard_normal(n), noise**2
 
 
-@pytest.mark.parametrize(("n", "d"), [(2, 1), (10, 1), (30, 3), (60, 6)])
+@pytest.mark.parametrize(("n", "d"), [(2, 1), (10, 1), (30, 3), (60, 6), (150, 2)])
 def test_posterior_is_that_of_scikit_learn_at_the_same_hyper_parameters(n, d):
     x, y, variance = sample(n, d)
     fitted = surrogate.fit(x, y, variance)
