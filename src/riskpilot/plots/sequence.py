@@ -57,10 +57,10 @@ def p_value_sequence(
         title_text="p-value on calibration data",
         type="log",
         range=[low, 0.4],
-        tickvals=[10.0**k for k in range(-12, 1, 1 if low > -5 else 3)],
+        tickvals=[10.0**k for k in range(-12, 1, 1 if low > -7 else 3)],
         ticktext=[
             (floor if k == -12 else "") + (f"{10.0**k:g}" if k >= -4 else f"10<sup>{k}</sup>")
-            for k in range(-12, 1, 1 if low > -5 else 3)
+            for k in range(-12, 1, 1 if low > -7 else 3)
         ],
     )
     return styled(figure, "The test, candidate by candidate", height=400)

@@ -1,0 +1,92 @@
+"""Screenshots of the report and the live page, light and dark, into docs/images/.
+
+    python -m docs.make_images
+
+Needs Chromium and its driver (apt install chromium chromium-driver), no network.
+"""
+
+import tempfile
+import threading
+from pathlib import Path
+
+import optuna
+
+from riskpilot import dashboard, demo
+from riskpilot.plots import power_curves, save_figure
+from tests.look import browser
+
+IMAGES = Path(__file__).parent / "images"
+SCHEMES = ("light", "dark")
+
+
+def report(chrome, page):
+    """The first screens of the report, wide and on a phone."""
+    for scheme in SCHEMES:
+        browser.colour_scheme(chrome, scheme)
+        browser.view(chrome, 1100)
+        chrome.get(page.as_uri())
+        browser.drawn(chrome)
+        browser.whole_page(chrome, IMAGES / f"report-{scheme}.png", tallest=2600)
+    browser.view(chrome, 360, mobile=True)
+    chrome.get(page.as_uri())
+    browser.drawn(chrome)
+    browser.whole_page(chrome, IMAGES / "report-phone.png", tallest=1800)
+
+
+def live(chrome, study, folder):
+    """The dashboard of a search that is still running."""
+    storage = f"sqlite:///{folder}/income.db"
+    optuna.copy_study(
+        from_study_name=study.study_name,
+        from_storage=study._storage,
+        to_storage=storage,
+        to_study_name="income",
+    )
+    optuna.load_study(study_name=None, storage=storage).ask()  # one more trial has begun
+    started, box = threading.Event(), []
+
+    def ready(server):
+        box.append(server)
+        started.set()
+
+    serving = {"port": 0, "ready": ready}
+    threading.Thread(target=dashboard.serve, args=(storage,), kwargs=serving, daemon=True).start()
+    started.wait()
+    figure = "user-defined-plot:riskpilot-trade-off"
+    for scheme in SCHEMES:
+        browser.colour_scheme(chrome, scheme)
+        browser.view(chrome, 1300, 1900)
+        chrome.get(f"http://127.0.0.1:{box[0].server_port}/dashboard/studies/1")
+        found = f"return document.getElementById('{figure}')?.querySelector('.gtitle') !== null"
+        browser.wait(chrome, lambda c, found=found: c.execute_script(found), 60)
+        browser.wait(
+            chrome,
+            lambda c: (
+                c.execute_script(
+                    "return document.querySelectorAll('.js-plotly-plot .main-svg').length"
+                )
+                >= 10
+            ),
+            60,
+        )
+        browser.whole_page(chrome, IMAGES / f"dashboard-{scheme}.png", tallest=2300)
+    box[0].shutdown()
+
+
+def main():
+    IMAGES.mkdir(exist_ok=True)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    made = demo.run()
+    figure = made.selection.figure()
+    curves = power_curves(made.problem, n_calibration=demo.FULL.calibration)
+    save_figure(figure, IMAGES / "demo.png", scale=1.5)
+    for scheme in SCHEMES:
+        save_figure(figure, IMAGES / f"trade-off-{scheme}.png", scale=1.5, theme=scheme)
+        save_figure(curves, IMAGES / f"power-{scheme}.png", scale=1.5, theme=scheme)
+    with tempfile.TemporaryDirectory() as folder, browser.opened() as chrome:
+        report(chrome, made.selection.report(Path(folder) / "report.html"))
+        live(chrome, made.study, folder)
+
+
+if __name__ == "__main__":
+    main()
