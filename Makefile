@@ -22,8 +22,8 @@ $(VENV)/.installed-core: $(BIN)/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.installed-test: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[test,parquet,baselines,tasks,bench]'
-	@touch $@ $(VENV)/.installed-core
+	$(PIP) install -c constraints.txt -e '.[test,parquet,baselines,tasks,bench,docs,dashboard]'
+	@touch $@ $(VENV)/.installed-core $(VENV)/.installed-docs
 
 $(VENV)/.installed-docs: $(VENV)/.installed-core
 	$(PIP) install -c constraints.txt -e '.[docs]'
@@ -51,7 +51,7 @@ replay: $(VENV)/.installed-test  ## the paper's experiments from their loss tabl
 	$(BIN)/riskpilot bench --out experiments/results
 
 docs: $(VENV)/.installed-docs  ## build the documentation into site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:  ## remove what was built
 	rm -rf $(VENV) site demo build dist .mypy_cache .pytest_cache .ruff_cache

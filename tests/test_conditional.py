@@ -40,3 +40,19 @@ def test_losses_with_gaps_come_back_as_they_were():
     losses = _losses(np.random.default_rng(2), 3, 50)
     read = calibration_losses(PROBLEM, {"fdr": losses})
     np.testing.assert_array_equal(read.risks["fdr"].unit_rows([2, 0]), losses[[2, 0]])
+
+
+def test_a_mean_of_few_examples_does_not_push_a_well_supported_one_aside():
+    rng = np.random.default_rng(3)
+
+    def losses(m):
+        few = np.full(m, np.nan)
+        few[:3] = 0.0  # three examples, no loss: a mean of 0 that shows nothing
+        return np.vstack([few, (rng.random(m) < 0.05).astype(float)])
+
+    selection = rp.select_from_losses(
+        PROBLEM,
+        validation={"fdr": losses(1000), "cost": [1.0, 2.0]},
+        calibration={"fdr": losses(1000)},
+    )
+    assert selection.config == {"index": 1}

@@ -7,6 +7,7 @@ import pytest
 
 import riskpilot as rp
 from riskpilot import p_values
+from riskpilot.p_values import log_betting
 from riskpilot.planner import passing_probability, samples_for_power, samples_to_pass
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.1)], "cost")
@@ -87,3 +88,24 @@ def test_every_risk_gets_its_plan():
     assert a.largest_mean is not None
     assert b.largest_mean is None
     assert b.fewest == 2302
+
+
+@pytest.mark.parametrize(
+    ("limit", "std", "n", "risk"),
+    [
+        (0.1, 0.1, 200, 0.085),
+        (0.3, 0.2, 300, 0.27),
+        (0.05, 0.05, 500, 0.044),
+        (0.5, 0.1, 100, 0.48),
+    ],
+)
+def test_planned_power_of_the_betting_test_is_near_the_simulated_one_for_few_examples(
+    limit, std, n, risk
+):
+    rng = np.random.default_rng(0)
+    k = risk * (1 - risk) / std**2 - 1
+    losses = rng.beta(risk * k, (1 - risk) * k, size=(1000, n))
+    simulated = float((log_betting(losses, limit, 0.1) < math.log(0.1)).mean())
+    assert passing_probability("betting", limit, risk, n, 0.1, std) == pytest.approx(
+        simulated, abs=0.12
+    )

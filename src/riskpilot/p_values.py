@@ -20,6 +20,9 @@ Array = npt.NDArray[Any]
 # The largest bet, as a share of the one that a loss of 1 would ruin. Any value below 1 is valid;
 # near 1 serves losses of low variance, which never come close to 1.
 LARGEST_BET = 0.95
+# Beyond this strain the ceiling of the bets decides what passes. This and the other constants of
+# `_largest_betting_mean` are fitted to simulations; they steer searches and plans, no test.
+_STRAINED = 2.5
 # Below this, log(cdf) loses digits and then underflows; the tail is summed in log space instead.
 _SMALLEST_CDF = 1e-280
 
@@ -233,11 +236,17 @@ def _largest_hoeffding_mean(limit: float, n: int, log_delta: float) -> float | N
 
 
 def _largest_betting_mean(limit: float, n: int, delta: float, std: float) -> float | None:
-    # Measured: the target-recalculating bets pass at a z-score about 0.17 above the normal's.
-    z = max(float(-ndtri(delta)) + 0.17, 0.0)
+    error = std / math.sqrt(n)
     # With the bet at its ceiling the capital grows by log(1 + bet (limit - mean)) a step.
     ceiling = math.expm1(math.log(1 / delta) / n) * (1 - limit) / LARGEST_BET
-    mean = limit - max(z * std / math.sqrt(n), ceiling)
+    # How much the ceiling binds: the bet that the variance asks for, against the largest allowed.
+    strain = math.log(1 / delta) * (1 - limit) / max(n * std**2, 1e-300)
+    if strain > _STRAINED:
+        gap = ceiling + 0.3 * error
+    else:
+        z = float(-ndtri(delta)) + 0.1 + 0.55 * strain
+        gap = max(z * error, ceiling)
+    mean = limit - gap
     return mean if mean >= 0 else None
 
 

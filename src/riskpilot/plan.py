@@ -84,10 +84,15 @@ def freeze_plan(validation: ValidationLosses, *, seed: int = 0) -> TestPlan:
     summaries = {name: losses.summary for name, losses in validation.risks.items()}
     families = {risk.name: family(risk, summaries[risk.name].binary) for risk in problem.risks}
     means = np.column_stack([risk.from_unit(summaries[risk.name].mean) for risk in problem.risks])
-    log_p = np.column_stack(
+    by_risk = np.column_stack(
         [log_p_for_order(risk, families[risk.name], summaries[risk.name]) for risk in problem.risks]
-    ).max(axis=1)
-    candidates = np.flatnonzero(non_dominated(np.column_stack([means, validation.free])))
+    )
+    log_p = by_risk.max(axis=1)
+    # A conditional mean of three examples must not push one of three thousand aside: there, a
+    # configuration dominates only if its evidence is as good, too.
+    conditional = [risk.conditional for risk in problem.risks]
+    columns = np.column_stack([means, validation.free, by_risk[:, conditional]])
+    candidates = np.flatnonzero(non_dominated(columns))
     # Smallest p first; where two are equal (both 1, say) the smaller risks decide.
     keys = (*reversed(means[candidates].T), log_p[candidates])
     order = candidates[np.lexsort(keys)]
