@@ -103,7 +103,8 @@ def _maximum(posterior: "_Posterior") -> FloatArray:
     found = minimize(
         posterior, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_TOLERANCE
     )
-    return np.clip(found.x, bounds[:, 0], bounds[:, 1])
+    best: FloatArray = np.clip(found.x, bounds[:, 0], bounds[:, 1])
+    return best
 
 
 class _Posterior:
