@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
-SOURCES := src tests benchmarks experiments examples docs
+BROWSER := $(shell command -v chromedriver >/dev/null && (command -v chromium || command -v google-chrome))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint guarantees bench replay docs clean
@@ -22,7 +22,7 @@ $(VENV)/.installed-core: $(BIN)/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.installed-test: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[test,parquet,baselines,tasks,bench,docs,dashboard]'
+	$(PIP) install -c constraints.txt -e '.[test,parquet,baselines,tasks,bench,docs,dashboard,figures]'
 	@touch $@ $(VENV)/.installed-core $(VENV)/.installed-docs
 
 $(VENV)/.installed-docs: $(VENV)/.installed-core
@@ -33,7 +33,8 @@ demo: $(VENV)/.installed-core  ## certify a fair income model on the bundled cen
 	$(BIN)/riskpilot demo
 
 test: $(VENV)/.installed-test lint  ## everything that must pass: lint, types, tests, doctests
-	$(BIN)/python -m pytest -n auto
+	@test -n "$(BROWSER)" || echo "No Chromium: the tests of pages are left out. To run them: apt install chromium chromium-driver"
+	$(BIN)/python -m pytest -n auto $(if $(BROWSER),,-m "not browser")
 
 lint: $(VENV)/.installed-test  ## style, types and the one-way flow of imports
 	$(BIN)/ruff check .

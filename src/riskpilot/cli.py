@@ -1,4 +1,4 @@
-"""The command line: demo, plan, select and verify.
+"""The command line: demo, plan, select, verify; more in `cli_more`.
 
 Exit codes: 0 certified, or holds; 1 a certificate that does not hold; 2 input that cannot be used;
 3 nothing could be certified.
@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 import riskpilot
 from riskpilot import terminal
 from riskpilot.audit import audit
+from riskpilot.cli_more import bench, dashboard, report
 from riskpilot.cli_options import changed, parse_numbers, parse_risk
 from riskpilot.errors import ProblemError, RiskpilotError
 from riskpilot.ledger import select as select_from_study
@@ -253,6 +254,10 @@ def verify(
         terminal.show_verdict(terminal.output(), str(result), good=result.ok)
     if not result.ok:
         raise typer.Exit(DOES_NOT_HOLD)
+
+
+for _command in (report, dashboard, bench):
+    app.command()(_command)
 
 
 def _select_from_table(problem: Problem, path: str, procedure: Procedure, seed: int) -> Selection:

@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # o
 from riskpilot.datasets import load_adult
 from riskpilot.ledger import select
 from riskpilot.losses import Evaluation
+from riskpilot.plots import save_figure
 from riskpilot.problem import Problem, Risk
 from riskpilot.selection import Selection, select_from_losses
 from riskpilot.study import create_study, objective
@@ -168,7 +169,7 @@ def write(demo: Demo, folder: Path) -> dict[str, Path]:
     """Write what the run leaves behind, and say where each file is."""
     folder.mkdir(parents=True, exist_ok=True)
     picture = folder / "trade-off.html"
-    demo.selection.figure().write_html(picture, include_plotlyjs=True)
+    save_figure(demo.selection.figure(), picture)
     return {
         "picture": picture,
         "report": demo.selection.report(folder / "report.html"),
