@@ -6,10 +6,6 @@ import riskpilot as rp
 from tests.look import browser, scenes
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "browser: needs Chromium and its driver")
-
-
 @pytest.fixture(scope="session")
 def chrome():
     if browser.find() is None:
