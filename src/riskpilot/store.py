@@ -4,24 +4,17 @@ Validation and calibration losses are two artifacts. What a trial carries openly
 its validation losses and how many calibration examples there are, never what they cost.
 """
 
-import hashlib
-import io
-import json
-import uuid
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import optuna
-from optuna.artifacts import FileSystemArtifactStore
-from optuna.artifacts.exceptions import ArtifactNotFound
-from optuna.storages import BaseStorage, JournalStorage
 from optuna.trial import FrozenTrial
 
+from riskpilot.artifacts import MemoryArtifactStore, get, put, store_of
+from riskpilot.codec import decode, encode
 from riskpilot.errors import LossError, StudyError
 from riskpilot.losses import (
     CalibrationLosses,
@@ -36,6 +29,28 @@ from riskpilot.losses import (
 from riskpilot.problem import Problem
 from riskpilot.statistics import Summary
 
+__all__ = [
+    "ERROR_KEY",
+    "LEDGER_KEY",
+    "PROBLEM_KEY",
+    "RECORD_KEY",
+    "SETTINGS_KEY",
+    "MemoryArtifactStore",
+    "Record",
+    "RiskRecord",
+    "calibration_of",
+    "decode",
+    "encode",
+    "joined",
+    "one_row_calibration",
+    "problem_of",
+    "read_calibration",
+    "read_validation",
+    "record_of",
+    "validation_of",
+    "write_evaluation",
+]
+
 PROBLEM_KEY = "riskpilot:problem"
 SETTINGS_KEY = "riskpilot:settings"
 LEDGER_KEY = "riskpilot:ledger"
@@ -44,9 +59,6 @@ ERROR_KEY = "riskpilot:error"
 
 SplitName = Literal["validation", "calibration"]
 Array = npt.NDArray[Any]
-
-# Where a storage cannot tell by itself where losses go (memory, S3 and so on).
-_stores: "weakref.WeakKeyDictionary[BaseStorage, Any]" = weakref.WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -105,24 +117,6 @@ def validation_of(problem: Problem, records: Sequence[Record]) -> ValidationLoss
     )
 
 
-class MemoryArtifactStore:
-    """An artifact store for studies that live in memory."""
-
-    def __init__(self) -> None:
-        self._blobs: dict[str, bytes] = {}
-
-    def open_reader(self, artifact_id: str) -> BinaryIO:
-        if artifact_id not in self._blobs:
-            raise ArtifactNotFound("not found")
-        return io.BytesIO(self._blobs[artifact_id])
-
-    def write(self, artifact_id: str, content_body: BinaryIO) -> None:
-        self._blobs[artifact_id] = content_body.read()
-
-    def remove(self, artifact_id: str) -> None:
-        self._blobs.pop(artifact_id, None)
-
-
 def problem_of(study: optuna.Study) -> Problem:
     """The problem that travels with the study."""
     stored = study.user_attrs.get(PROBLEM_KEY)
@@ -134,70 +128,30 @@ def problem_of(study: optuna.Study) -> Problem:
     return Problem.from_dict(stored)
 
 
-def attach_store(study: optuna.Study, storage: object, artifact_store: Any) -> None:
-    """Settle where losses go: the given store, or a folder beside the storage's file."""
-    if artifact_store is not None:
-        _stores[study._storage] = artifact_store
-        return
-    if storage is None:
-        _stores[study._storage] = MemoryArtifactStore()
-        return
-    if study._storage in _stores:
-        return
-    folder = _folder_beside(storage)
-    if folder is None:
-        raise StudyError(
-            "Losses need a place of their own beside this storage, and none was given. Pass one: "
-            'create_study(..., artifact_store=FileSystemArtifactStore("losses")).'
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    _stores[study._storage] = FileSystemArtifactStore(folder)
-
-
-def store_of(study: optuna.Study) -> Any:
-    store = _stores.get(study._storage)
-    if store is None:
-        folder = _folder_beside(_address(study._storage))
-        if folder is None or not folder.exists():
-            raise StudyError(
-                f"The losses of study {study.study_name!r} are not at hand. Load it with "
-                f"riskpilot.load_study(storage=..., artifact_store=...), naming the store it was "
-                f"made with."
-            )
-        store = _stores[study._storage] = FileSystemArtifactStore(folder)
-    return store
-
-
-def _address(storage: object) -> object:
-    backend = getattr(storage, "_backend", storage)  # a cached RDB storage wraps the real one
-    return getattr(backend, "url", storage)
-
-
-def _folder_beside(storage: object) -> Path | None:
-    if isinstance(storage, JournalStorage):
-        path = getattr(getattr(storage, "_backend", None), "_file_path", None)
-        return None if path is None else Path(f"{path}.losses")
-    address = str(storage if isinstance(storage, str) else _address(storage))
-    prefix = "sqlite:///"
-    if not address.startswith(prefix):
-        return None
-    return Path(address.removeprefix(prefix).split("?")[0] + ".losses")
-
-
 def write_evaluation(
     study: optuna.Study, trial: optuna.Trial, problem: Problem, evaluation: Evaluation
 ) -> Record:
-    """Check, store and read back the losses of one trial; its record goes to the trial last."""
+    """Check, store and read back the losses of one trial; its record goes to the trial last.
+
+    Every number of the record is computed from what is stored.
+    """
+    store = store_of(study)
     validation_table = _one_row(problem, evaluation.validation, "validation")
-    validation = validation_losses(problem, validation_table)
-    artifacts = {"validation": _write(store_of(study), validation_table)}
-    n_calibration = None
+    validation_losses(problem, validation_table)
+    validation_blob = _encode(problem, validation_table)
+    validation = validation_losses(problem, decode(validation_blob))
+    calibration_blob = n_calibration = None
     if evaluation.calibration is not None:
         calibration_table = _one_row(problem, evaluation.calibration, "calibration")
-        calibration = calibration_losses(problem, calibration_table)
+        calibration_losses(problem, calibration_table)
+        calibration_blob = _encode(problem, calibration_table)
+        calibration = calibration_losses(problem, decode(calibration_blob))
         check_disjoint(validation, calibration)
         n_calibration = calibration.n_examples
-        artifacts["calibration"] = _write(store_of(study), calibration_table)
+    # Nothing is written before everything is known to be in order.
+    artifacts = {"validation": put(store, validation_blob)}
+    if calibration_blob is not None:
+        artifacts["calibration"] = put(store, calibration_blob)
     record = Record(
         risks={name: _risk_record(losses) for name, losses in validation.risks.items()},
         free=float(validation.free[0]),
@@ -246,57 +200,11 @@ def _read(
             f"Trial {trial.number} has no {split} losses. Return them from the evaluation, "
             f"Evaluation(validation=..., calibration=...), or give select a calibrate function."
         )
-    try:
-        with store_of(study).open_reader(entry["id"]) as reader:
-            blob = reader.read()
-    except ArtifactNotFound as error:
-        raise StudyError(
-            f"Trial {trial.number}: its {split} losses are gone from the artifact store. "
-            f"Restore the folder of losses that belongs to the storage."
-        ) from error
-    if hashlib.sha256(blob).hexdigest() != entry["sha256"]:
-        raise StudyError(
-            f"Trial {trial.number}: its {split} losses were changed after they were recorded "
-            f"(their digest differs). Restore them from a copy, or evaluate the trial again."
-        )
-    return decode(blob)
+    return decode(get(store_of(study), dict(entry), f"Trial {trial.number}: its {split} losses"))
 
 
-def _write(store: Any, table: Mapping[str, Array]) -> dict[str, str]:
-    blob = encode(table)
-    artifact_id = str(uuid.uuid4())
-    store.write(artifact_id, io.BytesIO(blob))
-    with store.open_reader(artifact_id) as reader:
-        if reader.read() != blob:
-            raise StudyError(
-                "The artifact store did not give back the losses that were written to it. "
-                "Check the disk or the bucket behind it."
-            )
-    return {"id": artifact_id, "sha256": hashlib.sha256(blob).hexdigest()}
-
-
-def encode(table: Mapping[str, Array]) -> bytes:
-    """Losses of one configuration as bytes: 0/1 losses in bits, others as they are. No pickles."""
-    arrays: dict[str, Array] = {}
-    names = {}
-    for i, (name, values) in enumerate(table.items()):
-        binary = values.ndim == 2 and bool(((values == 0) | (values == 1)).all())
-        arrays[f"a{i}"] = np.packbits(values != 0, axis=1) if binary else values
-        names[f"a{i}"] = {"name": name, "length": values.shape[1] if binary else None}
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, names=np.array(json.dumps(names)), **arrays)  # type: ignore[arg-type]
-    return buffer.getvalue()
-
-
-def decode(blob: bytes) -> dict[str, Array]:
-    with np.load(io.BytesIO(blob), allow_pickle=False) as arrays:
-        names = json.loads(str(arrays["names"]))
-        return {
-            entry["name"]: arrays[key]
-            if entry["length"] is None
-            else np.unpackbits(arrays[key], axis=1, count=entry["length"]).astype(bool)
-            for key, entry in names.items()
-        }
+def _encode(problem: Problem, table: Mapping[str, Array]) -> bytes:
+    return encode(table, {risk.name: (risk.low, risk.high) for risk in problem.risks})
 
 
 def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Array]:
@@ -338,5 +246,10 @@ def calibration_of(problem: Problem, tables: list[LossMapping]) -> CalibrationLo
 
 
 def one_row_calibration(problem: Problem, losses: LossMapping) -> dict[str, Array]:
-    """Losses that a calibrate function returned for one configuration, as a table of one row."""
-    return _one_row(problem, losses, "calibration")
+    """Losses that a calibrate function returned for one configuration, as a table of one row.
+
+    They are rounded as if they had been stored, so that they can be compared with what was.
+    """
+    table = _one_row(problem, losses, "calibration")
+    calibration_losses(problem, table)
+    return decode(_encode(problem, table))

@@ -1,42 +1,52 @@
-"""Studies: ordinary Optuna studies that carry a problem, and objectives that record losses."""
+"""Studies: ordinary Optuna studies that carry a problem, and limits that are set late."""
 
 import logging
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import optuna
 from optuna.samplers import BaseSampler
+from optuna.storages import BaseStorage
 from optuna.trial import TrialState
 
-from riskpilot.errors import LossError, StudyError
-from riskpilot.losses import Evaluation, check_ids
+from riskpilot.addresses import hide_password
+from riskpilot.artifacts import attach_store, chosen_store
+from riskpilot.errors import StudyError
+from riskpilot.objectives import objective
 from riskpilot.p_values import largest_passing_mean
 from riskpilot.problem import Problem
 from riskpilot.sampler import sampler_for
 from riskpilot.statistics import family
+from riskpilot.storages import address_of, clear_errors, open_storage
 from riskpilot.store import (
-    ERROR_KEY,
     LEDGER_KEY,
     PROBLEM_KEY,
     SETTINGS_KEY,
-    attach_store,
     problem_of,
     record_of,
     validation_of,
-    write_evaluation,
 )
 
-logger = logging.getLogger("riskpilot")
+__all__ = [
+    "LimitSuggestion",
+    "create_study",
+    "load_study",
+    "objective",
+    "set_limits",
+    "suggest_limits",
+]
+
+logging.getLogger("riskpilot").addHandler(logging.NullHandler())  # quiet until somebody listens
 
 
 def create_study(
     problem: Problem,
     *,
-    storage: str | optuna.storages.BaseStorage | None = None,
+    storage: str | Path | BaseStorage | None = None,
     study_name: str | None = None,
     sampler: BaseSampler | None = None,
     seed: int | None = None,
@@ -49,8 +59,11 @@ def create_study(
 
     ``safe``: a configuration known to keep the risks low; it is evaluated first, and makes a run
     that certifies nothing rare. ``n_calibration``: how many calibration examples there will be,
-    where evaluations do not bring their losses along. ``artifact_store``: where losses go; by
-    default a folder beside the file of a SQLite or journal storage, memory without a storage.
+    where evaluations do not bring their losses along. ``storage``: an address such as
+    ``sqlite:///study.db`` or ``postgresql+psycopg://...``, a SQLite or journal file, or an Optuna
+    storage. ``artifact_store``: the folder or the Optuna artifact store where losses go; by default
+    a folder beside the file of a SQLite or journal storage, memory without a storage.
+    ``load_if_exists``: go on with the study of this name, where there is one.
 
     >>> from riskpilot import Problem, Risk
     >>> study = create_study(Problem([Risk("error", 0.2)], minimize="cost"), seed=0)
@@ -67,15 +80,24 @@ def create_study(
             f"safe is a configuration, a mapping of parameters to values, but it is {safe!r}. "
             f'Write safe={{"threshold": 0.5}}.'
         )
-    study = optuna.create_study(
-        storage=storage,
-        study_name=study_name,
-        directions=["minimize"] * (len(problem.risks) + 1),
-        load_if_exists=load_if_exists,
-    )
+    with clear_errors(storage):
+        opened = _opened(storage)
+        store = chosen_store(opened, artifact_store)
+        if store is None:
+            raise StudyError(
+                "Losses need a place of their own beside this storage, and none was given. Name a "
+                'folder that every worker sees, create_study(..., artifact_store="losses"), or an '
+                "Optuna artifact store."
+            )
+        study = optuna.create_study(
+            storage=opened,
+            study_name=study_name,
+            directions=["minimize"] * (len(problem.risks) + 1),
+            load_if_exists=load_if_exists,
+        )
+    attach_store(study, store)
     if PROBLEM_KEY in study.user_attrs:
-        return _continued(study, problem, storage, sampler, artifact_store)
-    attach_store(study, storage, artifact_store)
+        return _continued(study, problem, sampler)
     seed = int(np.random.default_rng(seed).integers(2**31)) if seed is None else seed
     study.set_user_attr(PROBLEM_KEY, problem.to_dict())
     study.set_user_attr(SETTINGS_KEY, {"seed": seed, "n_calibration": n_calibration})
@@ -90,83 +112,42 @@ def create_study(
 
 def load_study(
     *,
-    storage: str | optuna.storages.BaseStorage,
+    storage: str | Path | BaseStorage,
     study_name: str | None = None,
     sampler: BaseSampler | None = None,
     artifact_store: Any = None,
 ) -> optuna.Study:
     """A study made by `create_study`, ready to go on or to select from."""
-    try:
-        study = optuna.load_study(study_name=study_name, storage=storage)
-    except KeyError as error:
-        raise StudyError(
-            f"There is no study {study_name!r} in the storage {storage}. "
-            f"Make it with riskpilot.create_study(problem, storage=..., study_name=...)."
-        ) from error
-    return _continued(study, problem_of(study), storage, sampler, artifact_store)
+    with clear_errors(storage):
+        opened = _opened(storage)
+        assert opened is not None
+        try:
+            study = optuna.load_study(study_name=study_name, storage=opened)
+        except KeyError as error:
+            address = address_of(storage)
+            shown = type(storage).__name__ if address is None else hide_password(address)
+            raise StudyError(
+                f"There is no study {study_name!r} in the storage {shown!r}. "
+                f"Make it with riskpilot.create_study(problem, storage=..., study_name=...)."
+            ) from error
+    attach_store(study, chosen_store(opened, artifact_store))
+    return _continued(study, problem_of(study), sampler)
 
 
-def _continued(
-    study: optuna.Study,
-    problem: Problem,
-    storage: str | optuna.storages.BaseStorage | None,
-    sampler: BaseSampler | None,
-    artifact_store: Any,
-) -> optuna.Study:
+def _opened(storage: str | Path | BaseStorage | None) -> str | BaseStorage | None:
+    return open_storage(storage) if isinstance(storage, str | Path) else storage
+
+
+def _continued(study: optuna.Study, problem: Problem, sampler: BaseSampler | None) -> optuna.Study:
     stored = problem_of(study)
     if stored != problem:
         raise StudyError(
             f"The study {study.study_name!r} exists and has another problem: {stored} "
             f"Use another study_name, or set limits with riskpilot.set_limits(study, ...)."
         )
-    attach_store(study, storage, artifact_store)
     seed = study.user_attrs[SETTINGS_KEY]["seed"]
     study.sampler = sampler or sampler_for(study, problem, seed)
     return study
-
-
-def objective(
-    study: optuna.Study,
-    evaluate: Callable[[optuna.Trial], Evaluation],
-    *,
-    validation_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
-    calibration_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
-) -> Callable[[optuna.Trial], tuple[float, ...]]:
-    """The function for ``study.optimize``: evaluates a trial and records its losses.
-
-    Optuna sees the validation means of the risks and the free objective. Calibration losses go to
-    the artifact store unread. Ids of the examples, where given, must not overlap. An error is kept
-    with the failed trial and raised; ``study.optimize(..., catch=(Exception,))`` goes on after it.
-    """
-    problem_of(study)
-    if not callable(evaluate):
-        raise StudyError(
-            f"objective takes a function of a trial that returns an Evaluation, but got "
-            f"{evaluate!r}. Write rp.objective(study, evaluate)."
-        )
-    check_ids(validation_ids, calibration_ids)
-
-    def record(trial: optuna.Trial) -> tuple[float, ...]:
-        problem = problem_of(study)
-        try:
-            evaluation = evaluate(trial)
-            if not isinstance(evaluation, Evaluation):
-                raise LossError(
-                    f"The evaluation of a trial must return an Evaluation, but it returned a "
-                    f"{type(evaluation).__name__}. Write return Evaluation(validation={{...}}, "
-                    f"calibration={{...}})."
-                )
-            written = write_evaluation(study, trial, problem, evaluation)
-        except Exception as error:
-            trial.set_user_attr(ERROR_KEY, f"{type(error).__name__}: {error}"[:2000])
-            raise
-        losses = validation_of(problem, [written])
-        means = [
-            float(risk.from_unit(losses.risks[risk.name].summary.mean)[0]) for risk in problem.risks
-        ]
-        return (*means, written.free)
-
-    return record
 
 
 @dataclass(frozen=True)

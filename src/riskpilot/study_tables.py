@@ -1,33 +1,29 @@
 """The losses of a study as a table: to verify a certificate, or to hand to those who will."""
 
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import optuna
-from optuna.artifacts import FileSystemArtifactStore
-from optuna.storages import BaseStorage, JournalStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
-from sqlalchemy.exc import SQLAlchemyError
 
-from riskpilot.errors import RiskpilotError, StudyError, TableError
+from riskpilot.addresses import hide_password, is_storage, without_password
+from riskpilot.errors import StudyError, TableError
 from riskpilot.ledger import ledger
 from riskpilot.long_tables import LossTable
+from riskpilot.storages import clear_errors, open_storage
 from riskpilot.store import joined, problem_of, read_calibration, read_validation, record_of
 from riskpilot.study import load_study
 from riskpilot.tables import save_losses
 
-_SQLITE_FILES = (".db", ".sqlite", ".sqlite3")
-_JOURNAL_FILES = (".log", ".journal")
-
-
-def is_storage(address: str) -> bool:
-    """Whether an address means an Optuna storage rather than a table of losses.
-
-    >>> is_storage("sqlite:///adult.db"), is_storage("adult.db"), is_storage("losses.npz")
-    (True, True, False)
-    """
-    return "://" in address or Path(address).suffix.lower() in (*_SQLITE_FILES, *_JOURNAL_FILES)
+__all__ = [
+    "export_losses",
+    "hide_password",
+    "is_storage",
+    "open_study",
+    "study_losses",
+    "without_password",
+]
 
 
 def open_study(
@@ -38,17 +34,9 @@ def open_study(
     ``artifacts``: the folder of its losses, where it is not the one beside the file.
     """
     shown = hide_password(address)
-    try:
+    with clear_errors(address, TableError):
         storage = _storage(address)
         names = optuna.get_all_study_names(storage)
-    except RiskpilotError:
-        raise
-    except (ImportError, SQLAlchemyError, OSError, ValueError) as error:
-        reason = without_password(str(error).splitlines()[0].rstrip("."), address)
-        raise TableError(
-            f"The storage {shown!r} cannot be opened: {reason}. Give an address such as "
-            f"sqlite:///study.db, and install the driver of its database."
-        ) from None  # the chained error could show the password
     if study_name is None and len(names) == 1:
         study_name = names[0]
     if study_name not in names:
@@ -57,8 +45,7 @@ def open_study(
             f"The storage {shown!r} was to hold {asked}, but it holds "
             f"{', '.join(sorted(names)) or 'none'}. Name one of them with --study-name."
         )
-    store = None if artifacts is None else FileSystemArtifactStore(artifacts)
-    return load_study(storage=storage, study_name=study_name, artifact_store=store)
+    return load_study(storage=storage, study_name=study_name, artifact_store=artifacts)
 
 
 def study_losses(study: optuna.Study, n_configs: int | None = None) -> LossTable:
@@ -98,49 +85,22 @@ def export_losses(study: optuna.Study, path: str | Path) -> Path:
     )
 
 
-def hide_password(address: str) -> str:
-    """The address as it may be shown.
-
-    >>> hide_password("postgresql://ann:secret@host/db")
-    'postgresql://ann:***@host/db'
-    """
-    head, separator, rest = address.partition("://")
-    if not separator:
-        return address
-    # The password may hold any character, so the last @ before the path's end is the one.
-    credentials, at, host = rest.rpartition("@")
-    user, colon, _ = credentials.partition(":")
-    hidden = f"{user}:***" if colon else user
-    return f"{head}://{hidden}{at}{_hide_query(host)}"
-
-
-def without_password(text: str, address: str) -> str:
-    """A message of another library, with the address in it as it may be shown."""
-    text = text.replace(address, hide_password(address))
-    _, _, rest = address.partition("://")
-    credentials, _, _ = rest.rpartition("@")
-    _, _, password = credentials.partition(":")
-    for secret in {password, unquote(password)} - {""}:
-        text = text.replace(secret, "***")
-    return text
-
-
-def _hide_query(host: str) -> str:
-    """Options after a question mark can carry a password, too."""
-    path, mark, _ = host.partition("?")
-    return f"{path}?***" if mark else path
-
-
 def _storage(address: str) -> str | BaseStorage:
     if "://" not in address:
-        path = _existing(address, Path(address))
-        if path.suffix.lower() in _JOURNAL_FILES:
-            return JournalStorage(JournalFileBackend(str(path)))
-        return f"sqlite:///{path}"
-    parts = urlsplit(address)
-    if parts.scheme.startswith("sqlite") and parts.path.strip("/"):
-        _existing(address, Path(parts.path[1:]))
-    return address
+        _existing(address, Path(address))
+    else:
+        try:
+            parts = urlsplit(address)
+        except ValueError as error:
+            raise TableError(
+                f"The storage {hide_password(address)!r} cannot be opened: "
+                f"{without_password(str(error), address)}. Give an address such as "
+                f"sqlite:///study.db."
+            ) from None  # the chained error could show the password
+        if parts.scheme.startswith("sqlite") and parts.path.strip("/"):
+            _existing(address, Path(parts.path[1:]))
+    with clear_errors(address, TableError):
+        return open_storage(address)
 
 
 def _existing(address: str, path: Path) -> Path:

@@ -8,6 +8,7 @@ import pytest
 from optuna.artifacts import FileSystemArtifactStore
 
 import riskpilot as rp
+from riskpilot.artifacts import FolderStore
 from riskpilot.store import (
     MemoryArtifactStore,
     decode,
@@ -23,9 +24,16 @@ PROBLEM = rp.Problem(
 )
 
 
-@pytest.fixture(params=["memory", "folder"])
+STORES = {
+    "memory": lambda folder: MemoryArtifactStore(),
+    "folder": lambda folder: FolderStore(folder / "losses"),
+    "optuna": FileSystemArtifactStore,
+}
+
+
+@pytest.fixture(params=STORES)
 def store(request, tmp_path):
-    return MemoryArtifactStore() if request.param == "memory" else FileSystemArtifactStore(tmp_path)
+    return STORES[request.param](tmp_path)
 
 
 KINDS = {
@@ -66,7 +74,47 @@ def test_losses_come_back_as_they_went_in(store, kind, m):
         table = read(study, PROBLEM, trial)
         assert table.keys() == given.keys()
         for name, values in given.items():
-            np.testing.assert_array_equal(np.asarray(table[name][0], float), values)
+            found = np.asarray(table[name][0], float)
+            if values.dtype == np.float64 and not np.isin(values, (-1, 0, 1)).all():
+                np.testing.assert_allclose(found, values, rtol=2**-22)  # single precision
+                assert name == "cost" or not (found < values).any()
+            else:
+                np.testing.assert_array_equal(found, values)
+
+
+RANGES = {"unit": (0.0, 1.0), "odd ends": (-0.1, 0.3), "tiny": (0.1, 0.1 + 1e-7), "wide": (0, 1e39)}
+
+
+@pytest.mark.parametrize("ends", RANGES.values(), ids=RANGES)
+@pytest.mark.parametrize("conditional", [False, True])
+def test_stored_losses_keep_their_range_its_ends_and_every_limit(ends, conditional):
+    low, high = ends
+    rng = np.random.default_rng(0)
+    values = np.clip(low + (high - low) * rng.random((1, 3000)), low, high)
+    values[0, ::10], values[0, 1::10] = low, high
+    if conditional:
+        values[0, 2::10] = np.nan
+    found = np.asarray(decode(encode({"loss": values}, {"loss": ends}))["loss"], float)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(values))
+    counts = ~np.isnan(values)
+    assert (found[counts] >= values[counts]).all()  # what holds for these holds for those
+    assert (found[counts] <= high).all()
+    np.testing.assert_array_equal(found == low, values == low)
+    assert (found[values == high] == high).all()
+    np.testing.assert_allclose(found[counts], values[counts], rtol=2**-22, atol=1e-44)
+
+
+@pytest.mark.parametrize("ends", RANGES.values(), ids=RANGES)
+def test_losses_at_the_ends_of_their_range_come_back_exactly_in_bits(ends):
+    rng = np.random.default_rng(1)
+    values = rng.choice(ends, (1, 80_000))
+    blob = encode({"loss": values}, {"loss": ends})
+    assert len(blob) < 12_000
+    np.testing.assert_array_equal(decode(blob)["loss"], values)
+    values[0, ::2] = np.nan
+    blob = encode({"loss": values}, {"loss": ends})
+    assert len(blob) < 24_000
+    np.testing.assert_array_equal(decode(blob)["loss"], values)
 
 
 def test_a_free_objective_that_is_one_number_comes_back(store):

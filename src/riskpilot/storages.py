@@ -1,0 +1,147 @@
+"""Storages by their address: opened so that workers may die, locked where a file or database can.
+
+A SQL storage that is named by an address gets heartbeats: a trial whose worker is gone is marked as
+failed and queued again with the same configuration.
+"""
+
+import threading
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import optuna
+import sqlalchemy
+from optuna.exceptions import ExperimentalWarning, StorageInternalError
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+from sqlalchemy.exc import SQLAlchemyError
+
+from riskpilot.addresses import JOURNAL_FILES, SQLITE_FILES, hide_password, without_password
+from riskpilot.errors import RiskpilotError, StudyError
+
+HEARTBEAT_SECONDS = 60
+GRACE_SECONDS = 180
+_RETRIES = 3
+_BUSY_SECONDS = 60  # how long a writer waits for another one's lock on a SQLite file
+_SQLITE = "sqlite:///"
+
+_UNUSABLE = (ImportError, SQLAlchemyError, StorageInternalError, OSError, RuntimeError, ValueError)
+_memory_lock = threading.Lock()
+
+
+def open_storage(
+    address: str | Path,
+    *,
+    heartbeat_seconds: int = HEARTBEAT_SECONDS,
+    grace_seconds: int = GRACE_SECONDS,
+) -> str | BaseStorage:
+    """The storage at an address, or in a SQLite or journal file.
+
+    ``heartbeat_seconds``: how often a worker says that it lives; ``grace_seconds``: after how long
+    a silence its trial is given to another one. A journal file has no heartbeats.
+    """
+    address = str(address)
+    suffix = Path(address).suffix.lower()
+    if "://" not in address and suffix in JOURNAL_FILES:
+        return JournalStorage(JournalFileBackend(address))
+    if "://" not in address and suffix in SQLITE_FILES:
+        address = _SQLITE + address
+    if "://" not in address:
+        raise StudyError(
+            f"A storage is an address such as sqlite:///study.db or a file that ends in "
+            f"{', '.join((*SQLITE_FILES, *JOURNAL_FILES))}, but it is {address!r}. Name one."
+        )
+    if is_in_memory(address):
+        return address
+    options = {"connect_args": {"timeout": _BUSY_SECONDS}} if address.startswith("sqlite") else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        return RDBStorage(
+            address,
+            engine_kwargs={"pool_pre_ping": True, **options},
+            heartbeat_interval=heartbeat_seconds,
+            grace_period=grace_seconds,
+            heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(
+                max_retry=_RETRIES
+            ),
+        )
+
+
+def is_in_memory(address: str) -> bool:
+    return address == "sqlite://" or address.startswith("sqlite:///:memory:")
+
+
+@contextmanager
+def clear_errors(
+    address: object, as_error: Callable[[str], Exception] = StudyError
+) -> Iterator[None]:
+    """What a database says when it cannot be opened, in one message and without the password."""
+    try:
+        yield
+    except RiskpilotError:
+        raise
+    except _UNUSABLE as error:
+        shown = hide_password(str(address)) if isinstance(address, str | Path) else "given"
+        told = without_password(f"{error}\n".splitlines()[0].rstrip(" ."), str(address))
+        raise as_error(
+            f"The storage {shown!r} cannot be opened: {told or type(error).__name__}. Give an "
+            f"address such as sqlite:///study.db, and install the driver of its database."
+        ) from None  # the chained error could show the password
+
+
+def address_of(storage: object) -> str | None:
+    """The address of a SQL storage, with its password; None for other storages."""
+    if isinstance(storage, str):
+        return storage
+    url = getattr(_backend(storage), "url", None)
+    return url if isinstance(url, str) else None
+
+
+def file_of(storage: object) -> Path | None:
+    """The file of a SQLite or journal storage."""
+    if isinstance(storage, JournalStorage):
+        path = getattr(getattr(storage, "_backend", None), "_file_path", None)
+        return None if path is None else Path(path)
+    address = address_of(storage)
+    if address is None or not address.startswith(_SQLITE) or is_in_memory(address):
+        return None
+    return Path(address.removeprefix(_SQLITE).split("?")[0])
+
+
+def has_heartbeat(storage: BaseStorage) -> bool:
+    interval = getattr(storage, "get_heartbeat_interval", None)
+    return interval is not None and interval() is not None
+
+
+@contextmanager
+def exclusive(study: optuna.Study) -> Iterator[None]:
+    """One writer at a time among the processes that share a SQLite or journal file or a PostgreSQL
+    database, and among the threads of this process with any other storage."""
+    path, backend = file_of(study._storage), _backend(study._storage)
+    with _memory_lock:
+        if path is not None:
+            lock = JournalFileOpenLock(f"{path}.ledger")
+            lock.acquire()
+            try:
+                yield
+            finally:
+                lock.release()
+        elif isinstance(backend, RDBStorage) and backend.engine.dialect.name == "postgresql":
+            key = {"key": zlib.crc32(f"riskpilot:{study.study_name}".encode())}
+            with backend.engine.connect() as connection:
+                connection.execute(sqlalchemy.text("SELECT pg_advisory_lock(:key)"), key)
+                try:
+                    yield
+                finally:
+                    connection.execute(sqlalchemy.text("SELECT pg_advisory_unlock(:key)"), key)
+        else:
+            yield
+
+
+def _backend(storage: object) -> Any:
+    if isinstance(storage, JournalStorage):
+        return storage
+    return getattr(storage, "_backend", storage)  # a cached RDB storage wraps the real one

@@ -1,0 +1,64 @@
+"""Evaluations that may take a limited time."""
+
+import ctypes
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from riskpilot.errors import RiskpilotError
+
+Argument = TypeVar("Argument")
+Result = TypeVar("Result")
+
+
+class TimeLimitError(RiskpilotError):
+    """An evaluation that took longer than it may."""
+
+
+class _GivenUp(BaseException):
+    """Raised inside an evaluation whose time is over; not an error that its code should catch."""
+
+
+def within(
+    seconds: float | None, function: Callable[[Argument], Result], argument: Argument
+) -> Result:
+    """``function(argument)``, or a `TimeLimitError` after so many seconds.
+
+    Nothing can end a Python thread from outside. Its evaluation gets an exception at its next step
+    in Python code; in a call that never returns it stays behind as a daemon, and what it may still
+    return is dropped.
+
+    >>> within(5.0, abs, -3)
+    3
+    """
+    if seconds is None:
+        return function(argument)
+    results: list[Result] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(function(argument))
+        except _GivenUp:
+            pass
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="riskpilot-evaluation", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive() and not results and not errors:
+        _stop(thread)
+        raise TimeLimitError(
+            f"An evaluation may take {seconds:g} seconds, and this one was not done by then. "
+            f"Raise time_limit, or make the evaluation faster."
+        )
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def _stop(thread: threading.Thread) -> None:
+    set_exception: Any = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    set_exception(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_GivenUp))
