@@ -1,9 +1,12 @@
 """Calibration data is spent: every question to it is numbered, and the same one is the same."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import riskpilot as rp
+from riskpilot.ledger import outcomes
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")
 
@@ -61,7 +64,7 @@ def test_a_share_of_delta_is_the_level_of_the_test(study):
     half = rp.select(study, spend=0.5).certificate
     assert half.level == 0.05
     assert half.problem["delta"] == 0.1
-    assert half.use == {"number": 1, "spend": 0.5}
+    assert half.use == {"number": 1, "spend": 0.5, "ledger": rp.ledger(study)[0]["digest"]}
     assert "at least 95%" in half.promise
 
 
@@ -113,3 +116,73 @@ def test_a_question_about_other_quantities_is_refused(study):
         with pytest.raises(rp.ProblemError, match="not the quantities"):
             rp.select(study, problem=other)
     assert rp.ledger(study) == []
+
+
+# --- a ledger that somebody touched --------------------------------------------------------------
+
+LEDGER = "riskpilot:ledger"
+
+
+def two_questions(study):
+    rp.select(study)
+    rp.select(study, problem=PROBLEM.with_limits(error=0.2))
+    return study.user_attrs[LEDGER]
+
+
+TAMPERED = {
+    "all gone": lambda entries: [],
+    "the last gone": lambda entries: entries[:1],
+    "the first gone": lambda entries: entries[1:],
+    "renumbered": lambda entries: [{**entries[1], "use": 1}],
+    "another share": lambda entries: [{**entries[0], "spend": 0.1}, entries[1]],
+    "exchanged": lambda entries: entries[::-1],
+}
+
+
+@pytest.mark.parametrize("tamper", TAMPERED.values(), ids=TAMPERED)
+def test_a_ledger_that_lost_or_changed_entries_is_not_silent(study, tamper):
+    study.set_user_attr(LEDGER, tamper(two_questions(study)))
+    for ask in (rp.ledger, rp.select):
+        with pytest.raises(rp.StudyError, match=r"lost entries|was changed"):
+            ask(study)
+
+
+def test_a_writer_that_died_between_entry_and_head_leaves_a_ledger_that_goes_on(study):
+    entries = two_questions(study)
+    study.set_user_attr(f"{LEDGER}:head", {"count": 1, "digest": entries[0]["digest"]})
+    assert len(rp.ledger(study)) == 2
+    assert rp.select(study, spend=0.5).certificate.use["number"] == 3
+
+
+def test_each_certificate_carries_the_digest_of_its_entry(study):
+    first, second = rp.select(study), rp.select(study, spend=0.5)
+    digests = [entry["digest"] for entry in rp.ledger(study)]
+    assert [one.certificate.use["ledger"] for one in (first, second)] == digests
+
+
+def test_outcomes_say_what_each_question_led_to(study):
+    first = rp.select(study)
+    rp.select(study, problem=PROBLEM.with_limits(error=0.01))
+    assert outcomes(study)[1]["config"] == first.config
+    assert outcomes(study)[1]["certificate"] == first.certificate.digest
+    assert outcomes(study)[2]["config"] is None
+
+
+def test_questions_asked_at_the_same_time_get_numbers_of_their_own(tmp_path, study):
+    url = f"sqlite:///{tmp_path}/s.db"
+    stored = rp.create_study(PROBLEM, storage=url, study_name="s", seed=0)
+
+    def evaluate(trial):
+        draws = np.random.default_rng(trial.number).random((2, 400)) < 0.1
+        return rp.Evaluation({"error": draws[0], "cost": 1.0}, {"error": draws[1]})
+
+    stored.optimize(rp.objective(stored, evaluate), n_trials=3)
+
+    def ask(i):
+        loaded = rp.load_study(storage=url, study_name="s")
+        return rp.select(loaded, seed=i % 4).certificate.use["number"]
+
+    with ThreadPoolExecutor(4) as pool:
+        numbers = list(pool.map(ask, range(8)))
+    assert sorted(numbers) == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert [entry["use"] for entry in rp.ledger(stored)] == [1, 2, 3, 4]

@@ -19,6 +19,7 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.errors import LeakageError, StudyError, TableError
+from riskpilot.ledger import trials_of
 from riskpilot.long_tables import LossTable
 from riskpilot.study_tables import (
     export_losses,
@@ -388,7 +389,8 @@ def test_a_study_that_went_on_still_verifies_its_certificate(tmp_path: Path) -> 
     certificate = rp.select(study).certificate
     study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 0.0), n_trials=1)
     for place in (address, str(tmp_path / "study.db")):
-        table = study_losses(open_study(place), certificate.n_configs)
+        opened = open_study(place)
+        table = study_losses(opened, trials_of(rp.ledger(opened)[0]))
         assert rp.verify(certificate, validation=table.validation, calibration=table.calibration).ok
 
 

@@ -1,10 +1,13 @@
 """Certificates on disk, checked against the losses on disk that they were made of."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from riskpilot.certificate import SCHEMA, Certificate, Verification, verify
 from riskpilot.errors import CertificateError
+from riskpilot.ledger import ledger, trials_of
 from riskpilot.long_tables import LossTable
 from riskpilot.problem import Problem
 from riskpilot.study_tables import is_storage, open_study, study_losses
@@ -22,15 +25,27 @@ def audit(path: Path, losses: str, study_name: str | None, artifacts: Path | Non
         if not _was_certificate(path):
             raise
         return Verification((str(error),))  # edited: it says what the losses never said
+    differences: list[str] = []
     if is_storage(losses):
         study = open_study(losses, study_name, artifacts)
-        table = study_losses(study, certificate.n_configs)
+        entry = _entry_of(certificate, ledger(study))
+        if entry is None:
+            differences.append("the ledger of the study has no such question: it lost entries")
+        table = study_losses(study, None if entry is None else set(trials_of(entry)))
     else:
         table = read_losses(losses)
     problem = Problem.from_dict(certificate.problem)
     table = table.only(problem.names, problem.minimize)
     result = verify(certificate, validation=table.validation, calibration=table.calibration)
-    return Verification((*result.differences, *_other_configs(certificate, table)))
+    differences += [*result.differences, *_other_configs(certificate, table)]
+    return Verification(tuple(differences))
+
+
+def _entry_of(
+    certificate: Certificate, entries: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any] | None:
+    """The entry of the ledger that this certificate answers."""
+    return next((e for e in entries if e["digest"] == certificate.use.get("ledger")), None)
 
 
 def _was_certificate(path: Path) -> bool:

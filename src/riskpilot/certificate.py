@@ -24,10 +24,12 @@ SCHEMA = "riskpilot-certificate/1"
 
 @dataclass(frozen=True)
 class Use:
-    """Which question this is to the same calibration data, and what share of delta it may spend."""
+    """Which question this is to the same calibration data, and what share of delta it may spend;
+    ``ledger``: the digest of the study's ledger up to this question, where there is one."""
 
     number: int = 1
     spend: float = 1.0
+    ledger: str | None = None
 
 
 @dataclass(frozen=True)

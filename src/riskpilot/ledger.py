@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from riskpilot.problem import Problem
 from riskpilot.procedures import Procedure, describe, fixed_sequence
 from riskpilot.sampler import picture
 from riskpilot.selection import Selection, check_limits, conclude
+from riskpilot.storages import exclusive
 from riskpilot.store import (
     LEDGER_KEY,
     SETTINGS_KEY,
@@ -30,6 +31,9 @@ from riskpilot.store import (
 )
 
 Calibrate = Callable[[FrozenTrial], LossMapping]
+
+_HEAD_KEY = f"{LEDGER_KEY}:head"
+_OUTCOME_KEY = f"{LEDGER_KEY}:outcome:"
 
 
 def select(
@@ -75,9 +79,10 @@ def select(
     candidates = [trials[row] for row in plan.order]
     # Everything above saw validation alone. From here on calibration is open.
     tables = [_calibration(study, tested, trial, calibrate) for trial in candidates]
-    use, created = _enter(study, plan, procedure, spend)
-    result = run_test(plan, calibration_of(tested, tables), procedure, range(len(candidates)))
-    return conclude(
+    opened = calibration_of(tested, tables)
+    use, created = _enter(study, plan, procedure, spend, [trial.number for trial in trials])
+    result = run_test(plan, opened, procedure, range(len(candidates)))
+    selection = conclude(
         asked,
         validation,
         plan,
@@ -92,11 +97,58 @@ def select(
             [trial.params for trial in trials], [trial.number for trial in trials], ledger(study)
         ),
     )
+    _note_outcome(study, selection)
+    return selection
 
 
 def ledger(study: optuna.Study) -> list[dict[str, Any]]:
-    """Every question that has been put to the study's calibration data, oldest first."""
-    return [dict(entry) for entry in study.user_attrs.get(LEDGER_KEY, [])]
+    """Every question that has been put to the study's calibration data, oldest first.
+
+    Each entry carries a digest of itself and of the entry before it; a ledger that was changed or
+    lost entries is an error.
+    """
+    attributes = study.user_attrs
+    entries = [dict(entry) for entry in attributes.get(LEDGER_KEY, [])]
+    previous = ""
+    for number, entry in enumerate(entries, 1):
+        content = {key: value for key, value in entry.items() if key != "digest"}
+        whole = entry.get("use") == number and entry.get("previous") == previous
+        if not whole or entry.get("digest") != _digest(content):
+            raise StudyError(
+                f"The ledger of study {study.study_name!r} was changed: entry {number} is not the "
+                f"one that was written. Restore the storage from a copy; without its ledger nobody "
+                f"can say how often the calibration data was used."
+            )
+        previous = entry["digest"]
+    head = attributes.get(_HEAD_KEY)
+    if head is not None and (
+        len(entries) < head["count"] or entries[head["count"] - 1]["digest"] != head["digest"]
+    ):
+        raise StudyError(
+            f"The ledger of study {study.study_name!r} lost entries: {head['count']} questions "
+            f"were put to the calibration data, {len(entries)} are left. Restore the storage from "
+            f"a copy; without its ledger nobody can say how often the calibration data was used."
+        )
+    return entries
+
+
+def outcomes(study: optuna.Study) -> dict[int, dict[str, Any]]:
+    """What each question of the ledger led to: the configuration, or None, and the certificate's
+    digest. A question whose test was interrupted has none; ask it again."""
+    return {
+        int(key.removeprefix(_OUTCOME_KEY)): dict(value)
+        for key, value in study.user_attrs.items()
+        if key.startswith(_OUTCOME_KEY)
+    }
+
+
+def trials_of(entry: Mapping[str, Any]) -> list[int]:
+    """The numbers of the trials among which a question chose.
+
+    >>> trials_of({"trials": [[0, 2], [4, 4]]})
+    [0, 1, 2, 4]
+    """
+    return [number for first, last in entry["trials"] for number in range(first, last + 1)]
 
 
 def _calibration(
@@ -118,29 +170,54 @@ def _calibration(
 
 
 def _enter(
-    study: optuna.Study, plan: TestPlan, procedure: Procedure, spend: float
+    study: optuna.Study, plan: TestPlan, procedure: Procedure, spend: float, trials: Sequence[int]
 ) -> tuple[Use, str]:
-    """Record the question; the same one keeps its number and date."""
-    question = hashlib.sha256(
-        json.dumps([plan.digest, describe(procedure), spend], sort_keys=True).encode()
-    ).hexdigest()
-    entries = ledger(study)
-    for entry in entries:
-        if entry["question"] == question:
-            return Use(entry["use"], spend), entry["created"]
-    created = datetime.now(UTC).isoformat(timespec="seconds")
-    number = len(entries) + 1
-    entries.append(
-        {
-            "use": number,
+    """Record the question before its answer is known; the same one keeps its number and date."""
+    question = _digest([plan.digest, describe(procedure), spend])
+    with exclusive(study):
+        entries = ledger(study)
+        for entry in entries:
+            if entry["question"] == question:
+                return Use(entry["use"], spend, entry["digest"]), entry["created"]
+        entry = {
+            "use": len(entries) + 1,
             "question": question,
             "problem": str(plan.problem),
             "spend": spend,
-            "created": created,
+            "trials": _runs(trials),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "previous": entries[-1]["digest"] if entries else "",
         }
-    )
-    study.set_user_attr(LEDGER_KEY, entries)
-    return Use(number, spend), created
+        entry["digest"] = _digest(entry)
+        study.set_user_attr(LEDGER_KEY, [*entries, entry])
+        study.set_user_attr(_HEAD_KEY, {"count": entry["use"], "digest": entry["digest"]})
+    return Use(entry["use"], spend, entry["digest"]), entry["created"]
+
+
+def _note_outcome(study: optuna.Study, selection: Selection) -> None:
+    key = f"{_OUTCOME_KEY}{selection.certificate.use['number']}"
+    outcome = {
+        "config": selection.certificate.config,
+        "certificate": selection.certificate.digest,
+        "promise": selection.certificate.promise,
+    }
+    if study.user_attrs.get(key) != outcome:
+        study.set_user_attr(key, outcome)
+
+
+def _runs(numbers: Sequence[int]) -> list[list[int]]:
+    """Ascending numbers as first and last of each run without a gap."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return runs
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _check_question(stored: Problem, asked: Problem, spend: float) -> None:

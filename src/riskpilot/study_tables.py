@@ -1,5 +1,6 @@
 """The losses of a study as a table: to verify a certificate, or to hand to those who will."""
 
+from collections.abc import Collection
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -48,11 +49,11 @@ def open_study(
     return load_study(storage=storage, study_name=study_name, artifact_store=artifacts)
 
 
-def study_losses(study: optuna.Study, n_configs: int | None = None) -> LossTable:
+def study_losses(study: optuna.Study, trials: Collection[int] | None = None) -> LossTable:
     """The losses of a study whose calibration data a selection has opened.
 
-    ``n_configs``: only the trials that were finished first, as they stood when a certificate was
-    made; the study may have gone on since.
+    ``trials``: only those of these numbers, among which a question of the ledger chose; the study
+    may have gone on since.
     """
     if not ledger(study):
         raise StudyError(
@@ -60,14 +61,13 @@ def study_losses(study: optuna.Study, n_configs: int | None = None) -> LossTable
             f"been selected from it yet. Select first, riskpilot.select(study), then export."
         )
     problem = problem_of(study)
-    trials = _finished(study)
-    if n_configs is not None and len(trials) > n_configs:
-        first = sorted(trials, key=lambda trial: (trial.datetime_complete, trial.number))
-        trials = sorted(first[:n_configs], key=lambda trial: trial.number)
+    finished = _finished(study)
+    if trials is not None:
+        finished = [trial for trial in finished if trial.number in trials]
     return LossTable(
-        joined(problem, [read_validation(study, problem, trial) for trial in trials]),
-        joined(problem, [read_calibration(study, problem, trial) for trial in trials]),
-        tuple(dict(trial.params) for trial in trials),
+        joined(problem, [read_validation(study, problem, trial) for trial in finished]),
+        joined(problem, [read_calibration(study, problem, trial) for trial in finished]),
+        tuple(dict(trial.params) for trial in finished),
     )
 
 
