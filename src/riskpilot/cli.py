@@ -24,6 +24,8 @@ from riskpilot.planner import RiskPlan, plan_calibration
 from riskpilot.problem import Problem
 from riskpilot.procedures import Procedure, bonferroni, fixed_sequence, holm
 from riskpilot.selection import Selection, select_from_losses
+from riskpilot.status import study_status
+from riskpilot.status_terminal import show_status
 from riskpilot.store import problem_of
 from riskpilot.study_tables import hide_password, is_storage, open_study
 from riskpilot.tables import read_losses
@@ -258,6 +260,26 @@ def verify(
 
 for _command in (report, dashboard, bench):
     app.command()(_command)
+
+
+@app.command(
+    epilog="[bold]Examples[/bold]\n\n"
+    "riskpilot status sqlite:///study.db\n\n"
+    "riskpilot status study.log --study-name adult --json"
+)
+def status(
+    storage: Annotated[
+        str, typer.Argument(help="The storage of a study: an address, or a SQLite or journal file.")
+    ],
+    study_name: StudyNameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Where a study stands: trials, failures, budget, region, ledger; calibration stays sealed."""
+    found = study_status(open_study(storage, study_name))
+    if as_json:
+        _print_json(found.to_json())
+    else:
+        show_status(terminal.output(), found)
 
 
 def _select_from_table(problem: Problem, path: str, procedure: Procedure, seed: int) -> Selection:

@@ -316,15 +316,21 @@ def _space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
 def split_trials(
     study: optuna.Study, current: int | None, search_space: dict[str, BaseDistribution]
 ) -> tuple[list[FrozenTrial], list[Record], list[FrozenTrial]]:
-    """Finished trials with their records, and those that others still run."""
+    """Finished trials with their records, and those that will bring nothing new where they stand:
+    others run them, or they failed and would probably fail again."""
     done, records, pending = [], [], []
-    for other in study.get_trials(deepcopy=False):
+    trials = study.get_trials(deepcopy=False)
+    # A trial whose worker died says nothing about its configuration, which another one tries.
+    retried = {number for t in trials for number in t.system_attrs.get("retry_history", ())}
+    for other in trials:
         if not search_space.keys() <= other.params.keys() or other.number == current:
             continue
         if other.state == TrialState.COMPLETE and (record := record_of(other)) is not None:
             done.append(other)
             records.append(record)
-        elif other.state == TrialState.RUNNING:
+        elif other.state == TrialState.RUNNING or (
+            other.state == TrialState.FAIL and other.number not in retried
+        ):
             pending.append(other)
     return done, records, pending
 

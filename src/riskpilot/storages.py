@@ -4,19 +4,22 @@ A SQL storage that is named by an address gets heartbeats: a trial whose worker 
 failed and queued again with the same configuration.
 """
 
+import contextlib
 import threading
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import optuna
 import sqlalchemy
-from optuna.exceptions import ExperimentalWarning, StorageInternalError
+from optuna.exceptions import ExperimentalWarning, StorageInternalError, UpdateFinishedTrialError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+from optuna.trial import TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from riskpilot.addresses import JOURNAL_FILES, SQLITE_FILES, hide_password, without_password
@@ -114,6 +117,33 @@ def file_of(storage: object) -> Path | None:
 def has_heartbeat(storage: BaseStorage) -> bool:
     interval = getattr(storage, "get_heartbeat_interval", None)
     return interval is not None and interval() is not None
+
+
+def fail_silent_trials(study: optuna.Study) -> None:
+    """Fail the trials of workers that died, and queue them again.
+
+    Optuna knows those whose heartbeat stopped. A worker that died before its first heartbeat left
+    a trial that Optuna would wait for, for ever.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        optuna.storages.fail_stale_trials(study)
+    backend = _backend(study._storage)
+    if not isinstance(backend, RDBStorage) or backend.heartbeat_interval is None:
+        return
+    grace = backend.grace_period or 2 * backend.heartbeat_interval
+    begun_before = datetime.now() - timedelta(seconds=2 * grace)
+    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        if trial.datetime_start is None or trial.datetime_start > begun_before:
+            continue
+        with backend.engine.connect() as connection:
+            query = sqlalchemy.text("SELECT 1 FROM trial_heartbeats WHERE trial_id = :id")
+            if connection.execute(query, {"id": trial._trial_id}).first() is not None:
+                continue
+        with contextlib.suppress(UpdateFinishedTrialError):
+            study._storage.set_trial_state_values(trial._trial_id, state=TrialState.FAIL)
+            if backend.heartbeat_stale_trial_callback is not None:
+                backend.heartbeat_stale_trial_callback(study, trial)
 
 
 @contextmanager
