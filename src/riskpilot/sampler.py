@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,22 +80,8 @@ PAPER = Strategy(
     region_family="hoeffding_bentkus",
     delta_prime=1e-4,
 )
-ONE_SIDED = Strategy(
-    pool=uniform,
-    reference=acquisition.one_sided_reference,
-    front=acquisition.observed_front,
-    scale=acquisition.as_they_are,
-    safe_first=False,
-    region_family="hoeffding_bentkus",
-    delta_prime=1e-4,
-)
-HVI = Strategy(
-    pool=uniform,
-    reference=acquisition.fixed_reference,
-    front=acquisition.observed_front,
-    scale=acquisition.as_they_are,
-    safe_first=False,
-)
+ONE_SIDED = replace(PAPER, reference=acquisition.one_sided_reference)
+HVI = replace(PAPER, reference=acquisition.fixed_reference)
 
 
 class GuidedSampler(BaseSampler):
