@@ -23,6 +23,7 @@ from riskpilot.problem import Problem, Risk
 from riskpilot.region import DELTA_PRIME, Interval, interval
 from riskpilot.space import Space, from_unit
 from riskpilot.statistics import family
+from riskpilot.storages import exclusive
 from riskpilot.store import PROBLEM_KEY, SETTINGS_KEY, Record, record_of, validation_of
 from riskpilot.threads import one_thread
 
@@ -32,6 +33,8 @@ Pool = Callable[[int, int, np.random.Generator], float]
 _NO_LIMIT = Interval(np.inf, np.inf, np.inf, 0, feasible=True)
 # Proposals closer than this to an evaluated configuration would only repeat it.
 _SAME = 1e-4
+# What a trial is about to try, for other workers to see before it has begun.
+_PROPOSAL_KEY = "riskpilot:proposal"
 
 
 def ends_and_latin_hypercube(slot: int, size: int, rng: np.random.Generator) -> float:
@@ -132,8 +135,11 @@ class GuidedSampler(BaseSampler):
     ) -> dict[str, Any]:
         if not search_space:
             return {}
-        with one_thread():
-            return self._proposal(study, trial, search_space)
+        # One worker at a time: the next one sees this proposal before it makes its own.
+        with exclusive(study), one_thread():
+            proposal = self._proposal(study, trial, search_space)
+            study._storage.set_trial_system_attr(trial._trial_id, _PROPOSAL_KEY, proposal)
+        return proposal
 
     def _proposal(
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -210,7 +216,7 @@ class GuidedSampler(BaseSampler):
         space = Space(search_space)
         done, records, pending = split_trials(study, current, search_space)
         points = np.array([space.point(t.params) for t in done])
-        waiting = np.array([space.point(t.params) for t in pending]).reshape(-1, len(search_space))
+        waiting = np.array([space.point(p) for p in pending]).reshape(-1, len(search_space))
         validation = validation_of(problem, records)
         observations = Observations(
             space.encode(points), *objectives(validation), space.encode(waiting)
@@ -301,15 +307,16 @@ def _space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
 
 def split_trials(
     study: optuna.Study, current: int | None, search_space: dict[str, BaseDistribution]
-) -> tuple[list[FrozenTrial], list[Record], list[FrozenTrial]]:
-    """Finished trials with their records, and those that will bring nothing new where they stand:
-    others run them, or they failed and would probably fail again."""
+) -> tuple[list[FrozenTrial], list[Record], list[dict[str, Any]]]:
+    """Finished trials with their records, and configurations that will bring nothing new: others
+    evaluate them or are about to, or they failed and would probably fail again."""
     done, records, pending = [], [], []
     trials = study.get_trials(deepcopy=False)
     # A trial whose worker died says nothing about its configuration, which another one tries.
     retried = {number for t in trials for number in t.system_attrs.get("retry_history", ())}
     for other in trials:
-        if not search_space.keys() <= other.params.keys() or other.number == current:
+        params = {**other.system_attrs.get(_PROPOSAL_KEY, {}), **other.params}
+        if not search_space.keys() <= params.keys() or other.number == current:
             continue
         if other.state == TrialState.COMPLETE and (record := record_of(other)) is not None:
             done.append(other)
@@ -317,7 +324,7 @@ def split_trials(
         elif other.state == TrialState.RUNNING or (
             other.state == TrialState.FAIL and other.number not in retried
         ):
-            pending.append(other)
+            pending.append(params)
     return done, records, pending
 
 

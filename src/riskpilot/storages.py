@@ -7,6 +7,7 @@ failed and queued again with the same configuration.
 import contextlib
 import threading
 import warnings
+import weakref
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,11 @@ from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import TrialState
 from sqlalchemy.exc import SQLAlchemyError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 from riskpilot.addresses import JOURNAL_FILES, SQLITE_FILES, hide_password, without_password
 from riskpilot.errors import RiskpilotError, StudyError
@@ -62,7 +68,7 @@ def open_storage(
     options = {"connect_args": {"timeout": _BUSY_SECONDS}} if address.startswith("sqlite") else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
-        return RDBStorage(
+        storage = RDBStorage(
             address,
             engine_kwargs={"pool_pre_ping": True, **options},
             heartbeat_interval=heartbeat_seconds,
@@ -71,6 +77,8 @@ def open_storage(
                 max_retry=_RETRIES
             ),
         )
+    weakref.finalize(storage, storage.engine.dispose)  # Optuna leaves its connections open
+    return storage
 
 
 def is_in_memory(address: str) -> bool:
@@ -153,12 +161,8 @@ def exclusive(study: optuna.Study) -> Iterator[None]:
     path, backend = file_of(study._storage), _backend(study._storage)
     with _memory_lock:
         if path is not None:
-            lock = JournalFileOpenLock(f"{path}.ledger")
-            lock.acquire()
-            try:
+            with _file_lock(path):
                 yield
-            finally:
-                lock.release()
         elif isinstance(backend, RDBStorage) and backend.engine.dialect.name == "postgresql":
             key = {"key": zlib.crc32(f"riskpilot:{study.study_name}".encode())}
             with backend.engine.connect() as connection:
@@ -169,6 +173,22 @@ def exclusive(study: optuna.Study) -> Iterator[None]:
                     connection.execute(sqlalchemy.text("SELECT pg_advisory_unlock(:key)"), key)
         else:
             yield
+
+
+@contextmanager
+def _file_lock(path: Path) -> Iterator[None]:
+    if fcntl is None:
+        lock = JournalFileOpenLock(f"{path}.riskpilot")
+        lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
+        return
+    # Unlike a lock that is the existence of a file, this one is free when its holder dies.
+    with Path(f"{path}.riskpilot.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _backend(storage: object) -> Any:

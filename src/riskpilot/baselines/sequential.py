@@ -1,6 +1,7 @@
 """Samplers that draw an initial pool at random and then propose from what the trials showed."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,10 +87,10 @@ class SequentialSampler(BaseSampler, ABC):
         history = History(
             problem,
             Space(search_space),
-            [_of_space(t, search_space) for t in done],
+            [_of_space(t.params, search_space) for t in done],
             values,
             variances,
-            [_of_space(t, search_space) for t in running],
+            [_of_space(params, search_space) for params in running],
         )
         seed = int(generator(self._seed, "proposal", trial.number).integers(2**31))
         with one_thread(ThreadpoolController()):
@@ -112,5 +113,5 @@ def _points(space: Space, configs: list[dict[str, Any]]) -> FloatArray:
     return np.array(rows).reshape(-1, len(space.distributions))
 
 
-def _of_space(trial: FrozenTrial, space: dict[str, BaseDistribution]) -> dict[str, Any]:
-    return {name: trial.params[name] for name in space}
+def _of_space(params: Mapping[str, Any], space: dict[str, BaseDistribution]) -> dict[str, Any]:
+    return {name: params[name] for name in space}
