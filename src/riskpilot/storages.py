@@ -9,7 +9,7 @@ import threading
 import warnings
 import weakref
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -68,7 +68,7 @@ def open_storage(
     options = {"connect_args": {"timeout": _BUSY_SECONDS}} if address.startswith("sqlite") else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
-        storage = RDBStorage(
+        storage = (_SqliteStorage if address.startswith(_SQLITE) else RDBStorage)(
             address,
             engine_kwargs={"pool_pre_ping": True, **options},
             heartbeat_interval=heartbeat_seconds,
@@ -79,6 +79,18 @@ def open_storage(
         )
     weakref.finalize(storage, storage.engine.dispose)  # Optuna leaves its connections open
     return storage
+
+
+class _SqliteStorage(RDBStorage):
+    """SQLite has no row locks: without this two workers can take the same waiting trial."""
+
+    def set_trial_state_values(
+        self, trial_id: int, state: TrialState, values: Sequence[float] | None = None
+    ) -> bool:
+        path = file_of(self)
+        assert path is not None
+        with _file_lock(path, "state"):
+            return super().set_trial_state_values(trial_id, state, values)
 
 
 def is_in_memory(address: str) -> bool:
@@ -161,7 +173,7 @@ def exclusive(study: optuna.Study) -> Iterator[None]:
     path, backend = file_of(study._storage), _backend(study._storage)
     with _memory_lock:
         if path is not None:
-            with _file_lock(path):
+            with _file_lock(path, "proposal"):
                 yield
         elif isinstance(backend, RDBStorage) and backend.engine.dialect.name == "postgresql":
             key = {"key": zlib.crc32(f"riskpilot:{study.study_name}".encode())}
@@ -176,9 +188,9 @@ def exclusive(study: optuna.Study) -> Iterator[None]:
 
 
 @contextmanager
-def _file_lock(path: Path) -> Iterator[None]:
+def _file_lock(path: Path, name: str) -> Iterator[None]:
     if fcntl is None:
-        lock = JournalFileOpenLock(f"{path}.riskpilot")
+        lock = JournalFileOpenLock(f"{path}.{name}")
         lock.acquire()
         try:
             yield
@@ -186,7 +198,7 @@ def _file_lock(path: Path) -> Iterator[None]:
             lock.release()
         return
     # Unlike a lock that is the existence of a file, this one is free when its holder dies.
-    with Path(f"{path}.riskpilot.lock").open("a") as file:
+    with Path(f"{path}.{name}-lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

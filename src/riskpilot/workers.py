@@ -89,9 +89,10 @@ def _one_trial(
     try:
         study.optimize(unless_surplus, n_trials=1, callbacks=list(callbacks))
     except (AssertionError, ValueError, optuna.exceptions.UpdateFinishedTrialError):
-        if not asked or study._storage.get_trial(asked[0]._trial_id).state != TrialState.FAIL:
+        # Its heartbeats did not arrive, so others gave it away; or they had taken it, too.
+        if not asked or not study._storage.get_trial(asked[0]._trial_id).state.is_finished():
             raise
-        logger.warning("Trial %d was given to another worker meanwhile", asked[0].number)
+        logger.warning("Trial %d was finished by another worker meanwhile", asked[0].number)
         return None
     state = study._storage.get_trial(asked[0]._trial_id).state
     return None if state == TrialState.PRUNED else state

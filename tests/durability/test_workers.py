@@ -1,0 +1,175 @@
+"""Workers on one study: processes, Dask, Ray; those that die, and those taken for dead."""
+
+import logging
+import multiprocessing
+import time
+
+import numpy as np
+import optuna
+import pytest
+from cases import PROBLEM, evaluate, evaluation, same_selection, undisturbed
+from optuna.trial import TrialState
+
+import riskpilot as rp
+from riskpilot.storages import fail_silent_trials, open_storage
+from riskpilot.workers import work
+
+
+def finished(study):
+    return [t for t in study.trials if t.state == TrialState.COMPLETE]
+
+
+def test_two_processes_share_the_number_of_trials(storage, request):
+    name = request.node.name
+    study = rp.create_study(PROBLEM, study_name=name, seed=0, **storage)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["riskpilot.workers"])
+    options = {"study_name": name, "n_trials": 12, **storage}
+    workers = [context.Process(target=work, args=(evaluate,), kwargs=options) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+        assert worker.exitcode == 0
+    done = finished(study)
+    has_heartbeat = "log" not in str(storage["storage"])
+    assert len(done) == 12 if has_heartbeat else 12 <= len(done) <= 13
+    assert min(np.diff(sorted(t.params["x"] for t in done))) > 1e-4
+    assert same_selection(rp.select(study), rp.select(undisturbed(study)))
+
+
+def test_work_continues_where_a_study_stands_and_does_nothing_when_it_is_done(storage, request):
+    name = request.node.name
+    rp.create_study(PROBLEM, study_name=name, seed=0, **storage)
+    assert work(evaluate, study_name=name, n_trials=3, **storage) == 3
+    assert work(evaluate, study_name=name, n_trials=5, **storage) == 2
+    assert work(evaluate, study_name=name, n_trials=5, **storage) == 0
+
+
+def test_a_worker_records_failures_and_gives_up_after_ten_in_a_row(tmp_path):
+    address = f"sqlite:///{tmp_path}/s.db"
+    study = rp.create_study(PROBLEM, storage=address, study_name="s", seed=0)
+
+    def mostly_broken(trial):
+        if len(study.trials) > 3:
+            raise RuntimeError("no disk")
+        return evaluate(trial)
+
+    with pytest.raises(rp.StudyError, match="10 evaluations in a row"):
+        work(mostly_broken, storage=address, study_name="s", n_trials=10)
+    assert len(finished(study)) == 3
+
+
+@pytest.mark.filterwarnings("ignore:Heartbeat of storage:UserWarning")
+@pytest.mark.parametrize("beats", [True, False])
+def test_a_trial_of_a_dead_worker_is_taken_over_with_its_configuration(tmp_path, beats):
+    address = f"sqlite:///{tmp_path}/s.db"
+    storage = open_storage(address, heartbeat_seconds=1, grace_seconds=1)
+    study = rp.create_study(PROBLEM, storage=storage, study_name="s", seed=0)
+    dead = study.ask()
+    x = dead.suggest_float("x", 0, 1)
+    if beats:
+        study._storage.record_heartbeat(dead._trial_id)
+    time.sleep(2.1)
+    storage = open_storage(address, heartbeat_seconds=1, grace_seconds=1)
+    assert work(evaluate, storage=storage, study_name="s", n_trials=4) == 4
+    if beats:
+        assert study.trials[0].state == TrialState.FAIL
+        assert finished(study)[0].params["x"] == x
+    fail_silent_trials(study)
+    assert study.trials[0].state == TrialState.FAIL
+
+
+def test_a_worker_that_was_taken_for_dead_does_not_count_and_goes_on(tmp_path, caplog):
+    address = f"sqlite:///{tmp_path}/s.db"
+    study = rp.create_study(PROBLEM, storage=address, study_name="s", seed=0)
+
+    def declared_dead(trial):
+        if trial.number == 1:
+            study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+        return evaluate(trial)
+
+    with caplog.at_level(logging.WARNING, logger="riskpilot"):
+        assert work(declared_dead, storage=address, study_name="s", n_trials=3) == 3
+    assert [t.state.name for t in study.trials] == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
+    assert "finished by another worker" in caplog.text
+
+
+def test_a_safe_configuration_survives_the_worker_that_began_with_it(tmp_path):
+    address = f"sqlite:///{tmp_path}/s.db"
+    storage = open_storage(address, heartbeat_seconds=1, grace_seconds=1)
+    study = rp.create_study(PROBLEM, storage=storage, study_name="s", seed=0, safe={"x": 0.01})
+    (waiting,) = study.trials
+    storage.set_trial_state_values(waiting._trial_id, TrialState.RUNNING)
+    storage.record_heartbeat(waiting._trial_id)
+    time.sleep(2.1)
+    storage = open_storage(address, heartbeat_seconds=1, grace_seconds=1)
+    work(evaluate, storage=storage, study_name="s", n_trials=2)
+    assert finished(study)[0].params["x"] == 0.01
+
+
+# --- engines -------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_dask_workers_carry_a_study(tmp_path):
+    distributed = pytest.importorskip("distributed", exc_type=ImportError)
+    storage = {"storage": f"{tmp_path}/study.log", "study_name": "dask"}
+    study = rp.create_study(PROBLEM, seed=0, **storage)
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        run = [
+            client.submit(work, evaluate_here(), n_trials=8, pure=False, **storage) for _ in "ab"
+        ]
+        ran = client.gather(run)
+    check_shared(study, ran)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ray_tasks_carry_a_study(tmp_path):
+    ray = pytest.importorskip("ray", exc_type=ImportError)
+    storage = {"storage": f"{tmp_path}/study.log", "study_name": "ray"}
+    study = rp.create_study(PROBLEM, seed=0, **storage)
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    try:
+        task = ray.remote(num_cpus=1)(work)
+        ran = ray.get([task.remote(evaluate_here(), n_trials=8, **storage) for _ in "ab"])
+    finally:
+        ray.shutdown()
+    check_shared(study, ran)
+
+
+def evaluate_here():
+    """A function that travels by value, as one from a script does."""
+
+    def inner(trial):
+        time.sleep(0.3)
+        x = trial.suggest_float("x", 0, 1)
+        rng = np.random.default_rng(round(x * 2**30))
+        losses = rng.random((2, 300)) < 0.05 + 0.4 * x
+        harm = rng.random((2, 300)) * x
+        return rp.Evaluation(
+            {"error": losses[0], "harm": harm[0], "cost": 1 - x},
+            {"error": losses[1], "harm": harm[1]},
+        )
+
+    return inner
+
+
+def check_shared(study, ran):
+    assert min(ran) >= 1
+    done = finished(study)
+    assert len(done) == sum(ran) <= 9
+    assert min(np.diff(sorted(t.params["x"] for t in done))) > 1e-4
+    assert rp.select(study).certificate.n_configs == len(done)
+
+
+def test_an_optuna_journal_shared_by_threads_keeps_every_trial(tmp_path):
+    study = rp.create_study(PROBLEM, storage=f"{tmp_path}/s.log", seed=0)
+    study.optimize(
+        rp.objective(study, lambda t: evaluation(t.suggest_float("x", 0, 1))), 8, n_jobs=4
+    )
+    assert len(finished(study)) == 8
+    assert isinstance(study._storage, optuna.storages.JournalStorage)
