@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: pictures follow the theme of their page, and pages need no network."""
+"""Hooks of mkdocs: the page of results, pictures that follow the theme, pages without a network."""
 
 import posixpath
 import re
@@ -7,9 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
 
 _IMAGE = re.compile(r'<img alt="[^"]*" src="(?P<src>[^":]+\.svg)"[^>]*/?>')
 _CDN = re.compile(r"https://unpkg\.com/[^\"'`]+")
+
+
+_RESULTS = Path(__file__).resolve().parents[1] / "experiments" / "results"
+
+
+def on_files(files: Files, config: Any, **_: Any) -> Files:
+    """The page of experiments is the one that the replay wrote, with its figures."""
+    text = (_RESULTS / "README.md").read_text(encoding="utf-8")
+    files.append(File.generated(config, "experiments.md", content=text))
+    for figure in sorted((_RESULTS / "figures").iterdir()):
+        name = f"figures/{figure.name}"
+        files.append(File.generated(config, name, abs_src_path=str(figure)))
+    return files
 
 
 def on_page_content(html: str, page: Any, config: Any, **_: Any) -> str:
