@@ -7,11 +7,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
-from riskpilot import p_values
+from riskpilot import evidence
 from riskpilot.losses import RiskLosses
 from riskpilot.plan import TestPlan, TestResult
 from riskpilot.problem import Risk
-from riskpilot.statistics import Summary
 
 FloatArray = npt.NDArray[np.float64]
 LogP = Callable[[float], float]
@@ -32,11 +31,12 @@ def upper_bounds(plan: TestPlan, result: TestResult, positions: Sequence[int]) -
     columns = []
     for risk in plan.problem.risks:
         losses = result.calibration.risks[risk.name]
+        means, errors = losses.summary.mean, losses.summary.standard_error
         bounds = []
-        for row in (result.rows[position] for position in positions):
-            one = _row(losses.summary, row)
-            mean, error = float(one.mean[0]), float(one.standard_error[0])
-            log_p = _log_p(plan, risk, losses, row)
+        for position in positions:
+            row = result.rows[position]
+            log_p = _log_p(plan, risk, losses, row, position)
+            mean, error = float(means[row]), float(errors[row])
             bounds.append(_smallest_limit(log_p, mean, error, plan.problem.delta))
         columns.append(risk.from_unit(np.array(bounds)))
     return np.column_stack(columns)
@@ -59,26 +59,12 @@ def _smallest_limit(log_p: LogP, mean: float, error: float, delta: float) -> flo
     return min(float(root) + tolerance, 1.0)
 
 
-def _log_p(plan: TestPlan, risk: Risk, losses: RiskLosses, row: int) -> LogP:
-    family, delta, one = plan.families[risk.name], plan.problem.delta, _row(losses.summary, row)
-    if family == "betting":
-        shuffle = np.random.default_rng(plan.seed).permutation(losses.n_examples)
-        values = losses.unit_rows([row])[:, shuffle]
-        return lambda limit: float(p_values.log_betting(values, limit, delta)[0])
-    if family == "binomial":
-        return lambda limit: float(p_values.log_binomial(one.above_zero, one.n, limit)[0])
-    test = (
-        p_values.log_hoeffding_bentkus if family == "hoeffding_bentkus" else p_values.log_hoeffding
-    )
-    return lambda limit: float(test(one.total, one.n, limit)[0])
+def _log_p(plan: TestPlan, risk: Risk, losses: RiskLosses, row: int, position: int) -> LogP:
+    thresholds = np.array(plan.thresholds.get(risk.name, ()))[position : position + 1]
+    rows, settings = [row], plan.settings(risk)
 
+    def at(limit: float) -> float:
+        found = evidence.log_p(risk, losses, rows, settings, thresholds=thresholds, limit=limit)
+        return float(found[0])
 
-def _row(summary: Summary, row: int) -> Summary:
-    at = slice(row, row + 1)
-    return Summary(
-        summary.n[at],
-        summary.total[at],
-        summary.squares[at],
-        summary.above_zero[at],
-        summary.binary,
-    )
+    return at

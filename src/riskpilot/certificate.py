@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from riskpilot import measures
 from riskpilot.errors import CertificateError, RiskpilotError
 from riskpilot.losses import LossMapping, calibration_losses, validation_losses
 from riskpilot.notebook import card
 from riskpilot.plan import TestPlan, TestResult, freeze_plan, run_test
-from riskpilot.problem import Problem
+from riskpilot.problem import Problem, Risk
 from riskpilot.procedures import Procedure, describe, from_description
 
 SCHEMA = "riskpilot-certificate/1"
@@ -206,7 +207,7 @@ def issue(
 def _promise(problem: Problem, config: Mapping[str, Any] | None, use: Use) -> str:
     if config is None:
         return "Nothing is promised: no configuration could be certified."
-    limits = " and ".join(f"{risk.name} <= {risk.limit:g}" for risk in problem.risks)
+    limits = " and ".join(map(_limit, problem.risks))
     again = (
         ""
         if use.number == 1
@@ -218,6 +219,11 @@ def _promise(problem: Problem, config: Mapping[str, Any] | None, use: Use) -> st
         f"calibration data, the configuration {dict(config)} has {limits} on new data from the "
         f"same distribution.{again}"
     )
+
+
+def _limit(risk: Risk) -> str:
+    what = measures.words(risk.statistic)
+    return f"{risk} ({what})" if what else str(risk)
 
 
 def verify(

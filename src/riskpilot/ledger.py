@@ -14,7 +14,7 @@ from riskpilot.errors import LossError, ProblemError, StudyError
 from riskpilot.losses import LossMapping, check_disjoint
 from riskpilot.plan import TestPlan, freeze_plan, run_test
 from riskpilot.plots import Background
-from riskpilot.problem import Problem
+from riskpilot.problem import Problem, Risk
 from riskpilot.procedures import Procedure, describe, fixed_sequence
 from riskpilot.sampler import picture
 from riskpilot.selection import Selection, check_limits, conclude
@@ -227,9 +227,14 @@ def _check_question(stored: Problem, asked: Problem, spend: float) -> None:
             f"{spend!r}. For two planned questions use spend=0.5 each."
         )
     same = (stored.names, stored.minimize) == (asked.names, asked.minimize)
-    ranges = [(r.low, r.high, r.conditional) for r in stored.risks]
-    if not same or ranges != [(r.low, r.high, r.conditional) for r in asked.risks]:
+    ranges = [_quantity(r) for r in stored.risks]
+    if not same or ranges != [_quantity(r) for r in asked.risks]:
         raise ProblemError(
             f"A question to a study may change limits, tests and delta, not the quantities. "
             f"The study has: {stored} Asked: {asked}"
         )
+
+
+def _quantity(risk: Risk) -> dict[str, Any]:
+    """A risk without its limit and its test."""
+    return {**risk.to_dict(), "limit": None, "p_value": None}

@@ -10,8 +10,9 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from riskpilot.errors import LeakageError, LossError, LossRangeError
+from riskpilot.groups import Groups, gatherer, read_groups
 from riskpilot.problem import Problem, Risk
-from riskpilot.statistics import Summary
+from riskpilot.statistics import AnySummary, GroupSummary, Summary
 
 FloatArray = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
@@ -46,13 +47,15 @@ class RiskLosses:
 
     ``values``: 0/1 losses as packed bits, shape (n, ceil(m / 8)); others, and those with NaN, as
     given, shape (n, m); None where the sums are all that is needed and all that was kept.
+    ``groups``: of the examples, where the risk is one of groups and the losses are at hand.
     """
 
     risk: Risk
     values: Array | None
     n_examples: int
-    summary: Summary
+    summary: AnySummary
     row_digests: tuple[bytes, ...]
+    groups: Groups | None = None
 
     def unit_rows(self, rows: Sequence[int]) -> FloatArray:
         """The losses of some configurations on the unit scale, shape (len(rows), m)."""
@@ -183,7 +186,8 @@ def _could_coincide(losses: RiskLosses) -> bool:
     """Whether two different samples could well show these same numbers in this same order."""
     summary = losses.summary
     if summary.binary:
-        count, n = summary.above_zero, summary.n
+        parts = summary.sums if isinstance(summary, GroupSummary) else (summary,)
+        count, n = (sum(p.above_zero for p in parts), sum(p.n for p in parts))
         log_orders = gammaln(n + 1) - gammaln(count + 1) - gammaln(n - count + 1)
         return bool(log_orders.max() < np.log(1e9))
     return losses.values is None or len(np.unique(losses.values[0])) < 12
@@ -195,11 +199,13 @@ def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, 
             f"{split} must map names to losses, but it is a {type(losses).__name__}. "
             f'Write {split}={{"{problem.names[0]}": array, ...}}.'
         )
-    known = {*problem.names, problem.minimize}
+    beside = {risk.groups for risk in problem.risks if risk.needs_groups}
+    known = {*problem.names, problem.minimize, *beside}
     unknown = sorted(set(map(str, losses)) - known)
     if unknown:
         raise LossError(
-            f"{split}: {unknown[0]!r} is neither a risk nor the free objective. "
+            f"{split}: {unknown[0]!r} is neither a risk{' nor groups' if beside else ''} nor the "
+            f"free objective. "
             f"The problem knows {', '.join(sorted(known))}; rename or remove it."
         )
     missing = [name for name in problem.names if name not in losses]
@@ -208,7 +214,10 @@ def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, 
             f"{split}: the losses of {missing[0]!r} are missing; got {sorted(map(str, losses))}. "
             f"Every risk needs its per-example losses."
         )
-    result = {risk.name: _read_risk(risk, losses[risk.name], split) for risk in problem.risks}
+    result = {
+        risk.name: _read_risk(risk, losses[risk.name], losses.get(risk.groups), split)
+        for risk in problem.risks
+    }
     shapes = {name: (len(read.row_digests), read.n_examples) for name, read in result.items()}
     if len(set(shapes.values())) > 1:
         told = ", ".join(f"{name}: {shape}" for name, shape in shapes.items())
@@ -236,7 +245,9 @@ def _as_table(name: str, losses: npt.ArrayLike, split: str) -> Array:
     return array
 
 
-def _read_risk(risk: Risk, losses: npt.ArrayLike, split: str) -> RiskLosses:
+def _read_risk(
+    risk: Risk, losses: npt.ArrayLike, groups: npt.ArrayLike | None, split: str
+) -> RiskLosses:
     array = _as_table(risk.name, losses, split)
     if array.ndim != 2:
         raise LossError(
@@ -248,16 +259,18 @@ def _read_risk(risk: Risk, losses: npt.ArrayLike, split: str) -> RiskLosses:
             f"{split}: the losses of {risk.name!r} are empty, shape {array.shape}. "
             f"A certificate needs at least one configuration and one example."
         )
-    return _read_table(risk, array, split)
+    read = read_groups(risk, groups, array.shape[1], split) if risk.needs_groups else None
+    return _read_table(risk, array, split, read)
 
 
-def _read_table(risk: Risk, array: Array, split: str) -> RiskLosses:
+def _read_table(risk: Risk, array: Array, split: str, groups: Groups | None) -> RiskLosses:
     n_configs, m = array.shape
     packed = np.empty((n_configs, (m + 7) // 8), dtype=np.uint8)
     n = np.full(n_configs, m, dtype=np.int64)
     total = np.empty(n_configs)
     squares = np.empty(n_configs)
     above_zero = np.empty(n_configs, dtype=np.int64)
+    more = gatherer(risk, groups, n_configs, m)
     digests: list[bytes] = []
     binary = packable = True
     for rows in _blocks(n_configs, m * array.itemsize):
@@ -268,6 +281,8 @@ def _read_table(risk: Risk, array: Array, split: str) -> RiskLosses:
             count = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
             packed[rows] = bits
             total[rows] = squares[rows] = above_zero[rows] = count
+            if more is not None:
+                more.add_bits(rows, bits)
             digests.extend(_digest_bits(m, row) for row in bits)
             continue
         packable = False
@@ -280,9 +295,16 @@ def _read_table(risk: Risk, array: Array, split: str) -> RiskLosses:
         total[rows] = filled.sum(axis=1)
         squares[rows] = np.einsum("ij,ij->i", filled, filled)
         above_zero[rows] = np.count_nonzero(filled, axis=1)
+        if more is not None:
+            more.add(rows, filled, counts)
         digests.extend(_digest_row(risk, row) for row in block)
-    summary = Summary(n, total, squares, above_zero, binary)
-    return RiskLosses(risk, packed if packable else array, m, summary, tuple(digests))
+    summary: AnySummary = Summary(n, total, squares, above_zero, binary)
+    if more is not None:
+        summary = more.summary(summary)
+    if groups is not None:
+        digests = [hashlib.sha256(groups.digest + digest).digest() for digest in digests]
+    values = packed if packable else array
+    return RiskLosses(risk, values, m, summary, tuple(digests), groups)
 
 
 def _at_top(risk: Risk, block: Array) -> Array | None:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.errors import ProblemError
+from riskpilot.measures import GroupGap, Mean, Ratio, Statistic, WorstGroup
 
 ABSTAIN = -1
 
@@ -103,6 +104,10 @@ def _false_discovery(labels: IntArray, predicted: IntArray, positive: int) -> An
     return np.broadcast_to(labels != positive, alarms.shape), alarms
 
 
+def _selected(labels: IntArray, predicted: IntArray, positive: int) -> Any:
+    return predicted == positive, None
+
+
 def _given(name: str, rule: Rule, opposite: str | None = None) -> Metric:
     """A rate given the label or the prediction, for a class that is called positive."""
     return Metric(name, rule, opposite, conditional=True, needs_positive=True)
@@ -123,6 +128,57 @@ _ALL = (
     _given("precision", _false_discovery, "false_discovery_rate"),
 )
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL}
+
+
+_SELECTED = Metric("selection_rate", _selected, needs_positive=True)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A limit that is known by its name: the metric of its losses, and what is limited of them."""
+
+    metric: Metric
+    statistic: Statistic
+    better_when_larger: bool
+
+
+NAMED: dict[str, Named] = {
+    **{m.name: Named(m, Mean(), m.better_when_larger) for m in (*_ALL, _SELECTED)},
+    "demographic_parity_gap": Named(_SELECTED, GroupGap(), False),
+    "demographic_parity_ratio": Named(_SELECTED, Ratio(), True),
+    "equal_opportunity_gap": Named(METRICS["recall"], GroupGap(), False),
+    "false_positive_rate_gap": Named(METRICS["false_positive_rate"], GroupGap(), False),
+    "error_gap": Named(METRICS["error"], GroupGap(), False),
+    "worst_group_error": Named(METRICS["error"], WorstGroup(), False),
+    "worst_group_accuracy": Named(METRICS["accuracy"], WorstGroup(), True),
+    "worst_group_recall": Named(METRICS["recall"], WorstGroup(), True),
+}
+
+
+def named(name: str) -> Named | None:
+    """What a name says about losses and statistic; None where it is the user's own."""
+    return NAMED.get(name)
+
+
+def check_direction(name: str, at_least: bool, ratio: bool = False) -> None:
+    """Refuse a lower limit on what is better when smaller, and the other way round."""
+    known = named(name)
+    if known is None:
+        if at_least and not ratio:
+            near = difflib.get_close_matches(name, NAMED, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ProblemError(
+                f"at_least goes with metrics that are known to be better when larger, but "
+                f"{name!r} is no metric that riskpilot knows.{hint} Record the loss instead, one "
+                f"minus the quantity, and give it limit=."
+            )
+        return
+    if at_least != (known.better_when_larger or ratio):
+        right = "at_least" if known.better_when_larger else "at_most"
+        raise ProblemError(
+            f"{name!r} is better when {'larger' if known.better_when_larger else 'smaller'}, but "
+            f"it was given {'at_least' if at_least else 'at_most'}. Write {right}=."
+        )
 
 
 @dataclass(frozen=True)

@@ -69,10 +69,10 @@ def log_hoeffding_bentkus(total: ArrayLike, n: ArrayLike, limit: float) -> Float
     return _or_one(np.minimum(-n * h1, bentkus), n)
 
 
-def log_betting(losses: Array, limit: float, delta: float = 0.1) -> FloatArray:
+def log_betting(losses: Array, limit: float | FloatArray, delta: float = 0.1) -> FloatArray:
     """Betting (Waudby-Smith and Ramdas): p = 1 / the largest capital reached.
 
-    ``losses``: shape (n, m), in an order that does not depend on their values; NaN rows' entries do
+    ``limit``: one, or one for each row. ``losses``: shape (n, m), in an order that does not depend on their values; NaN rows' entries do
     not count. The capital prod(1 + bet (limit - loss)) is a supermartingale under H whenever a bet
     depends on the past alone and lies in [0, 1 / (1 - limit)], so Ville's inequality makes p
     super-uniform. The bet is the one that would reach the capital still missing in the time that
@@ -82,14 +82,15 @@ def log_betting(losses: Array, limit: float, delta: float = 0.1) -> FloatArray:
     """
     losses = np.asarray(losses, dtype=np.float64)
     n_configs = len(losses)
+    limits = np.broadcast_to(limit, (n_configs,))
     log_p = np.empty(n_configs)
     for start in range(0, n_configs, 256):  # a block of columns stays in the cache
-        block = losses[start : start + 256]
-        log_p[start : start + 256] = _log_betting_block(block, limit, delta)
+        rows = slice(start, start + 256)
+        log_p[rows] = _log_betting_block(losses[rows], limits[rows], delta)
     return log_p
 
 
-def _log_betting_block(losses: FloatArray, limit: float, delta: float) -> FloatArray:
+def _log_betting_block(losses: FloatArray, limit: FloatArray, delta: float) -> FloatArray:
     by_time = np.ascontiguousarray(losses.T)  # (m, n): one step of time is contiguous
     counts = ~np.isnan(by_time)
     conditional = not counts.all()
@@ -103,7 +104,7 @@ def _log_betting_block(losses: FloatArray, limit: float, delta: float) -> FloatA
     target = np.full(n_configs, level)
     seen = np.zeros(n_configs)
     total = np.zeros(n_configs)
-    squares = np.full(n_configs, limit * (1 - limit))  # one pseudo-observation of prior variance
+    squares = limit * (1 - limit)  # one pseudo-observation of prior variance
     time = 0
     while time < m:
         # Bets stay put for a short while: a share of the past, and of the time left.
@@ -176,6 +177,9 @@ def largest_passing_mean(
         hoeffding = _largest_hoeffding_mean(limit, n, log_delta)
         passing = [mean for mean in (bentkus, hoeffding) if mean is not None]
         return max(passing, default=None)
+    if family == "normal":  # where the statistic is no mean of losses: an approximation
+        mean = limit - (0.1 - float(ndtri(delta))) * (std or 0.5) / math.sqrt(n)
+        return mean if mean >= 0 else None
     if family == "betting":
         spread = math.sqrt(limit * (1 - limit)) if std is None else std
         return _largest_betting_mean(limit, n, delta, spread)

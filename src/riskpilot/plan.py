@@ -4,18 +4,18 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot import p_values
 from riskpilot.errors import LossError, ProblemError
+from riskpilot.evidence import Settings, log_p
 from riskpilot.losses import CalibrationLosses, ValidationLosses
 from riskpilot.pareto import non_dominated
-from riskpilot.problem import Problem
+from riskpilot.problem import Problem, Risk
 from riskpilot.procedures import Procedure
-from riskpilot.statistics import family, log_p_for_order, log_p_from_sums
+from riskpilot.statistics import GroupSummary, family, log_p_for_order
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -28,6 +28,8 @@ class TestPlan:
     ``order``: rows of the validation losses, in testing order; ``families``: the p-value of each
     risk; ``risks``: validation means of the candidates, shape (n_candidates, c); ``free``: their
     free objective; ``seed``: of the order in which betting sees the calibration examples.
+    ``groups``: the names of the groups of each risk that has some; ``thresholds``: by risk, where
+    the tail of each candidate begins, on the unit scale.
     """
 
     __test__: ClassVar[bool] = False  # not a test case, whatever its name says
@@ -42,16 +44,23 @@ class TestPlan:
     n_validation: int
     validation_digest: str
     seed: int
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    thresholds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def settings(self, risk: Risk) -> Settings:
+        return Settings(self.families[risk.name], self.problem.delta, self.seed)
 
     @property
     def digest(self) -> str:
-        content = [
+        content: list[Any] = [
             self.problem.to_dict(),
             self.order,
             dict(self.families),
             self.validation_digest,
             self.seed,
         ]
+        if self.groups or self.thresholds:
+            content += [dict(self.groups), dict(self.thresholds)]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -87,26 +96,36 @@ def freeze_plan(validation: ValidationLosses, *, seed: int = 0) -> TestPlan:
     by_risk = np.column_stack(
         [log_p_for_order(risk, families[risk.name], summaries[risk.name]) for risk in problem.risks]
     )
-    log_p = by_risk.max(axis=1)
+    worst = by_risk.max(axis=1)
     # A conditional mean of three examples must not push one of three thousand aside: there, a
     # configuration dominates only if its evidence is as good, too.
     conditional = [risk.conditional for risk in problem.risks]
     columns = np.column_stack([means, validation.free, by_risk[:, conditional]])
     candidates = np.flatnonzero(non_dominated(columns))
     # Smallest p first; where two are equal (both 1, say) the smaller risks decide.
-    keys = (*reversed(means[candidates].T), log_p[candidates])
+    keys = (*reversed(means[candidates].T), worst[candidates])
     order = candidates[np.lexsort(keys)]
     return TestPlan(
         problem=problem,
         order=tuple(map(int, order)),
         families=families,
-        log_p_validation=tuple(map(float, log_p[order])),
+        log_p_validation=tuple(map(float, worst[order])),
         risks=tuple(tuple(map(float, row)) for row in means[order]),
         free=tuple(map(float, validation.free[order])),
         n_configs=validation.n_configs,
         n_validation=validation.n_examples,
         validation_digest=validation.digest(),
         seed=seed,
+        groups={
+            name: summary.names
+            for name, summary in summaries.items()
+            if isinstance(summary, GroupSummary)
+        },
+        thresholds={
+            name: tuple(map(float, summary.threshold[order]))
+            for name, summary in summaries.items()
+            if summary.threshold is not None
+        },
     )
 
 
@@ -127,10 +146,20 @@ def run_test(
             f"Pass one: procedure=riskpilot.holm."
         )
     chosen = list(plan.order if rows is None else rows)
-    log_p = np.column_stack(
-        [_log_p(plan, calibration, i, chosen) for i in range(len(problem.risks))]
-    )
-    passed = np.asarray(procedure(log_p.max(axis=1), problem.delta))
+    for name, groups in plan.groups.items():
+        _check_groups(name, groups, calibration)
+    columns = [
+        log_p(
+            risk,
+            calibration.risks[risk.name],
+            chosen,
+            plan.settings(risk),
+            thresholds=np.array(plan.thresholds.get(risk.name, ())),
+        )
+        for risk in problem.risks
+    ]
+    by_risk = np.column_stack(columns)
+    passed = np.asarray(procedure(by_risk.max(axis=1), problem.delta))
     if passed.shape != (len(chosen),) or passed.dtype != bool:
         raise LossError(
             f"A procedure must return one boolean per candidate, shape ({len(chosen)},), but it "
@@ -142,7 +171,7 @@ def run_test(
         for risk, summary in zip(problem.risks, summaries, strict=True)
     ]
     return TestResult(
-        log_p=log_p,
+        log_p=by_risk,
         passed=passed,
         means=np.column_stack(means),
         n=np.column_stack([summary.n[chosen] for summary in summaries]),
@@ -153,14 +182,16 @@ def run_test(
     )
 
 
-def _log_p(plan: TestPlan, calibration: CalibrationLosses, i: int, rows: list[int]) -> FloatArray:
-    risk = plan.problem.risks[i]
-    losses = calibration.risks[risk.name]
-    name = plan.families[risk.name]
-    if name != "betting":
-        return log_p_from_sums(risk, name, losses.summary)[rows]
-    # Betting sees the examples one after the other. A fixed shuffle makes it indifferent to the
-    # order in which they were stored, which may follow the label or the loss.
-    shuffle = np.random.default_rng(plan.seed).permutation(losses.n_examples)
-    values = losses.unit_rows(rows)[:, shuffle]
-    return p_values.log_betting(values, risk.unit_limit, plan.problem.delta)
+def _check_groups(name: str, planned: tuple[str, ...], calibration: CalibrationLosses) -> None:
+    summary = calibration.risks[name].summary
+    assert isinstance(summary, GroupSummary)
+    odd = sorted(set(planned) ^ set(summary.names))
+    if odd:
+        where, other = (
+            ("validation", "calibration") if odd[0] in planned else ("calibration", "validation")
+        )
+        raise LossError(
+            f"Risk {name!r}: validation and calibration need the same groups, but {odd[0]!r} is "
+            f"in {where} and not in {other}. Bring examples of it, or name the groups that count: "
+            f"groups=(...) of the statistic."
+        )

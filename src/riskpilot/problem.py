@@ -2,47 +2,74 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot import measures
 from riskpilot.errors import ProblemError
+from riskpilot.measures import CVaR, GroupGap, Mean, Quantile, Ratio, Statistic, WorstGroup
+from riskpilot.metrics import check_direction, named
 from riskpilot.notebook import card
 
 Number = TypeVar("Number", float, npt.NDArray[np.float64])
 
 P_VALUES = ("auto", "binomial", "betting", "hoeffding_bentkus", "hoeffding")
+# The tests of statistics that not every family can test.
+_TESTS: dict[type[Statistic], tuple[str, ...]] = {
+    GroupGap: ("auto", "betting"),
+    Ratio: ("auto", "betting"),
+    Quantile: ("auto", "binomial"),
+    CVaR: ("auto", "betting"),
+}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Risk:
-    """A mean loss that must stay at or below ``limit``.
+    """A number made of losses, their mean unless said otherwise, that must not exceed ``limit``.
 
     Losses lie in ``[low, high]``. With ``conditional=True`` a NaN loss means that the example does
     not count for this risk (the risk is a mean given a condition); without it a NaN is an error.
     ``limit=None`` leaves the limit open until the first evaluations are there (`suggest_limits`).
     ``p_value`` names the test; ``"auto"`` is exact binomial for 0/1 losses and betting otherwise.
 
+    ``statistic``: what is limited, such as `WorstGroup` or `CVaR`. ``groups``: for a statistic of
+    groups, the name under which the groups of the examples stand beside the losses.
+
+    ``at_most`` and ``at_least`` give the limit in the words of a metric that is known by its name:
+    the condition and the statistic follow from the name, and `losses_from_predictions` makes the
+    losses. With ``at_least`` the losses, and ``limit``, are those of one minus the metric.
+
     >>> Risk("error", limit=0.175)
     Risk(name='error', limit=0.175, low=0.0, high=1.0, conditional=False, p_value='auto')
+    >>> print(Risk("precision", at_least=0.9), Risk("precision", at_least=0.9).limit)
+    precision >= 0.9 0.1
     """
 
     name: str
-    limit: float | None
+    limit: float | None = None
     low: float = 0.0
     high: float = 1.0
     conditional: bool = False
     p_value: str = "auto"
+    statistic: Statistic = Mean()
+    groups: str = "groups"
+    complement: bool = False
+    """Whether the losses are one minus what the name says."""
+    at_most: InitVar[float | None] = None
+    at_least: InitVar[float | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, at_most: float | None, at_least: float | None) -> None:
         name = self.name
         if not isinstance(name, str) or not name.strip():
             raise ProblemError(
                 f"A risk is named by a non-empty string, but the name is {name!r}. "
                 f'Name it: Risk("error", limit=0.1).'
             )
+        if at_most is not None or at_least is not None:
+            self._read_bound(at_most, at_least)
         for field in ("low", "high", "limit"):
             value = getattr(self, field)
             if value is None and field == "limit":
@@ -58,11 +85,14 @@ class Risk:
                 f"Risk {name!r}: the range needs low < high, but it is [{self.low}, {self.high}]. "
                 f"Declare the smallest and the largest loss that can occur."
             )
-        if self.limit is not None and not self.low < self.limit < self.high:
+        self._check_statistic()
+        if self.limit is not None and not self.bottom < self.limit < self.top:
+            what = measures.words(self.statistic)
             raise ProblemError(
-                f"Risk {name!r}: the limit must lie strictly inside the range of the losses, "
-                f"({self.low}, {self.high}), but it is {self.limit}. A limit at an end is either "
-                f"always or never kept; move the limit, or declare the range with low= and high=."
+                f"Risk {name!r}: the limit must lie strictly inside the range of the "
+                f"{what or 'losses'}, ({self.bottom}, {self.top}), but it is {self.limit}. A limit "
+                f"at an end is either always or never kept; move the limit, or declare the range "
+                f"of the losses with low= and high=."
             )
         if self.p_value not in P_VALUES:
             raise ProblemError(
@@ -70,19 +100,153 @@ class Risk:
                 f"but it is {self.p_value!r}. Leave it out for 'auto'."
             )
 
+    def _read_bound(self, at_most: float | None, at_least: float | None) -> None:
+        name = self.name
+        if self.limit is not None or (at_most is not None and at_least is not None):
+            raise ProblemError(
+                f"Risk {name!r}: a risk has one limit, but more than one of limit, at_most and "
+                f"at_least is given. Keep one of them."
+            )
+        bound = at_most if at_least is None else at_least
+        if isinstance(bound, bool) or not _is_finite_number(bound):
+            raise ProblemError(
+                f"Risk {name!r}: the limit must be a finite number, but it is {bound!r}. "
+                f"Give it as a float, such as at_most=0.1."
+            )
+        check_direction(name, at_least is not None, isinstance(self.statistic, Ratio))
+        known = named(name)
+        if known is not None:
+            object.__setattr__(self, "conditional", self.conditional or known.metric.conditional)
+            if self.statistic == Mean():
+                object.__setattr__(self, "statistic", known.statistic)
+        assert bound is not None
+        if at_least is not None:
+            object.__setattr__(self, "complement", True)
+            # 1 - 0.9 is 0.09999999999999998; the promise should read as it was asked for.
+            bound = round(1 - float(bound), 12)
+        object.__setattr__(self, "limit", float(bound))
+
+    def _check_statistic(self) -> None:
+        name, statistic = self.name, self.statistic
+        if not isinstance(statistic, Statistic):
+            raise ProblemError(
+                f"Risk {name!r}: the statistic says what is limited about the losses, but it is "
+                f"{statistic!r}. Use Mean(), WorstGroup(), GroupGap(), Ratio(), Quantile(0.95) or "
+                f"CVaR(0.95)."
+            )
+        if isinstance(statistic, Ratio) and self.low != 0:
+            raise ProblemError(
+                f"Risk {name!r}: a ratio of means needs losses from 0 upwards, but low is "
+                f"{self.low:g}. Shift the losses, or limit a GroupGap."
+            )
+        tests = _TESTS.get(type(statistic), P_VALUES)
+        if self.p_value in P_VALUES and self.p_value not in tests:
+            raise ProblemError(
+                f"Risk {name!r}: a {type(statistic).__name__} is tested by {' or '.join(tests)}, "
+                f"but p_value is {self.p_value!r}. Leave it out."
+            )
+        if not isinstance(self.groups, str) or not self.groups:
+            raise ProblemError(
+                f"Risk {name!r}: groups is the name under which the groups stand beside the "
+                f'losses, but it is {self.groups!r}. Write groups="sex" and pass '
+                f'{{"{name}": losses, "sex": array}}.'
+            )
+
+    @property
+    def needs_groups(self) -> bool:
+        return isinstance(self.statistic, WorstGroup | GroupGap | Ratio)
+
+    @property
+    def bottom(self) -> float:
+        """The smallest value that the statistic can have."""
+        match self.statistic:
+            case GroupGap(directed=True):
+                return self.low - self.high
+            case GroupGap() | Ratio():
+                return 0.0
+        return self.low
+
+    @property
+    def top(self) -> float:
+        """The largest value that the statistic can have."""
+        match self.statistic:
+            case GroupGap():
+                return self.high - self.low
+            case Ratio():
+                return 1.0
+        return self.high
+
+    @property
+    def label(self) -> str:
+        """What the numbers of this risk are called."""
+        return f"1 - {self.name}" if self.complement else self.name
+
     @property
     def unit_limit(self) -> float:
-        """The limit after the range is mapped to [0, 1]."""
+        """The limit after the range of the statistic is mapped to [0, 1]."""
         if self.limit is None:
             raise ProblemError(
                 f"Risk {self.name!r}: its limit is still open. "
                 f"Set it with problem.with_limits({self.name}=...) or rp.set_limits(study, ...)."
             )
-        return (self.limit - self.low) / (self.high - self.low)
+        return self.to_unit(self.limit)
+
+    def to_unit(self, value: Number) -> Number:
+        """A value of the statistic, or an array of them, on the [0, 1] scale."""
+        return (value - self.bottom) / (self.top - self.bottom)
 
     def from_unit(self, value: Number) -> Number:
-        """A number of the [0, 1] scale, or an array of them, in the units of the losses."""
-        return self.low + value * (self.high - self.low)
+        """A number of the [0, 1] scale, or an array of them, in the units of the statistic."""
+        return self.bottom + value * (self.top - self.bottom)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready form: what differs from a limit on a mean is told, and no more."""
+        data: dict[str, Any] = {
+            "name": self.name,
+            "limit": self.limit,
+            "low": self.low,
+            "high": self.high,
+            "conditional": self.conditional,
+            "p_value": self.p_value,
+        }
+        if self.statistic != Mean():
+            data["statistic"] = measures.to_dict(self.statistic)
+        if self.needs_groups:
+            data["groups"] = self.groups
+        if self.complement:
+            data["complement"] = True
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        statistic = data.get("statistic")
+        return cls(
+            **{**data, "statistic": Mean() if statistic is None else measures.from_dict(statistic)}
+        )
+
+    def __repr__(self) -> str:
+        told = {
+            "name": self.name,
+            "limit": self.limit,
+            "low": self.low,
+            "high": self.high,
+            "conditional": self.conditional,
+            "p_value": self.p_value,
+        }
+        if self.statistic != Mean():
+            told["statistic"] = self.statistic
+        if self.needs_groups:
+            told["groups"] = self.groups
+        if self.complement:
+            told["complement"] = True
+        return f"Risk({', '.join(f'{name}={value!r}' for name, value in told.items())})"
+
+    def __str__(self) -> str:
+        if self.limit is None:
+            return f"{self.label} <= (open)"
+        if self.complement:
+            return f"{self.name} >= {round(1 - self.limit, 12):g}"
+        return f"{self.name} <= {self.limit:g}"
 
 
 @dataclass(frozen=True)
@@ -128,7 +292,8 @@ class Problem:
                 f"minimize names the free objective by a non-empty string, "
                 f'but it is {self.minimize!r}. Name it: minimize="cost".'
             )
-        names = [*self.names, self.minimize]
+        beside = {risk.groups for risk in self.risks if risk.needs_groups}
+        names = [*self.names, self.minimize, *beside]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ProblemError(
@@ -173,17 +338,7 @@ class Problem:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready form; `from_dict` reads it back."""
         return {
-            "risks": [
-                {
-                    "name": risk.name,
-                    "limit": risk.limit,
-                    "low": risk.low,
-                    "high": risk.high,
-                    "conditional": risk.conditional,
-                    "p_value": risk.p_value,
-                }
-                for risk in self.risks
-            ],
+            "risks": [risk.to_dict() for risk in self.risks],
             "minimize": self.minimize,
             "delta": self.delta,
         }
@@ -191,7 +346,8 @@ class Problem:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         try:
-            return cls([Risk(**risk) for risk in data["risks"]], data["minimize"], data["delta"])
+            risks = [Risk.from_dict(risk) for risk in data["risks"]]
+            return cls(risks, data["minimize"], data["delta"])
         except (KeyError, TypeError) as error:
             raise ProblemError(
                 f"A stored problem needs risks, minimize and delta, but this one is not complete: "
@@ -200,16 +356,13 @@ class Problem:
 
     def _repr_html_(self) -> str:
         rows = [
-            (risk.name, "open" if risk.limit is None else f"<= {risk.limit:g}", risk.p_value)
+            (risk.label, "open" if risk.limit is None else f"<= {risk.limit:g}", risk.p_value)
             for risk in self.risks
         ]
         return card("Problem", [str(self)], head=("risk", "limit", "p-value"), rows=rows)
 
     def __str__(self) -> str:
-        limits = " and ".join(
-            f"{risk.name} <= {'(open)' if risk.limit is None else f'{risk.limit:g}'}"
-            for risk in self.risks
-        )
+        limits = " and ".join(map(str, self.risks))
         return (
             f"Keep {limits} with probability at least {100 * (1 - self.delta):g}%; "
             f"minimise {self.minimize}."

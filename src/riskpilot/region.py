@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from scipy.special import ndtri
 
-from riskpilot.p_values import largest_passing_mean, smallest_n
+from riskpilot.p_values import largest_passing_mean
 from riskpilot.problem import Problem, Risk
+from riskpilot.statistics import fewest_examples, steering_family
 
 DELTA_PRIME = 0.05
 
@@ -60,10 +61,11 @@ def interval(
     >>> round(part.alpha_max, 4), round(part.low, 4), round(part.high, 4)
     (0.0348, 0.0045, 0.0652)
     """
-    needs = smallest_n(family, risk.unit_limit, delta)
+    needs = fewest_examples(risk, family, delta)
+    family = steering_family(risk, family)
     alpha_max = largest_passing_mean(family, risk.unit_limit, n_calibration, delta, std)
     if alpha_max is None:
-        return Interval(risk.low, risk.low, risk.low, needs, feasible=False)
+        return Interval(risk.bottom, risk.bottom, risk.bottom, needs, feasible=False)
     low = _edge(family, alpha_max, n_validation, delta_prime, std)
     # The upper edge is the lower edge of the mirrored losses, 1 - loss.
     high = 1 - _edge(family, 1 - alpha_max, n_validation, delta_prime, std)
@@ -77,7 +79,7 @@ def interval(
         high=risk.from_unit(high),
         needs=needs,
         feasible=True,
-        noise=(risk.high - risk.low) * noise,
+        noise=(risk.top - risk.bottom) * noise,
     )
 
 

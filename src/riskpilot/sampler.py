@@ -338,7 +338,7 @@ def objectives(validation: ValidationLosses) -> tuple[FloatArray, FloatArray]:
     for risk in validation.problem.risks:
         summary = validation.risks[risk.name].summary
         values.append(risk.from_unit(summary.mean))
-        variances.append(((risk.high - risk.low) * summary.standard_error) ** 2)
+        variances.append(((risk.top - risk.bottom) * summary.standard_error) ** 2)
     error = validation.free_error
     values.append(validation.free)
     variances.append(np.full(len(validation.free), np.nan) if error is None else error**2)

@@ -286,7 +286,7 @@ def _nothing_certified(
 
 def _what_would_decide(plan: TestPlan, i: int, mean: float, n: int) -> str:
     risk = plan.problem.risks[i]
-    unit = (mean - risk.low) / (risk.high - risk.low)
+    unit = risk.to_unit(mean)
     if n == 0:
         return "no calibration example counts for it"
     if unit >= risk.unit_limit:

@@ -1,11 +1,14 @@
-"""What number a sample of losses becomes: its mean, its standard error, its p-value."""
+"""What number a sample of losses becomes: a mean, a worst group, a gap, a tail; and its error."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from riskpilot import p_values
+from riskpilot.measures import Contrast, CVaR, GroupGap, Grouped, Quantile, Ratio, WorstGroup
 from riskpilot.problem import Risk
 
 FloatArray = npt.NDArray[np.float64]
@@ -19,6 +22,8 @@ class Summary:
     ``n``: how many examples count, ``total``: the sum of their losses, ``squares``: the sum of the
     squared losses, ``above_zero``: how many losses are above zero; each of shape (n_configs,).
     ``binary``: every loss sits at an end of the range, so that ``total`` is a count.
+    Of a tail, ``total`` and ``squares`` are such that mean and standard error are those of its
+    estimate, and ``threshold`` is the loss at which the tail begins, shape (n_configs,).
     """
 
     n: IntArray
@@ -26,6 +31,7 @@ class Summary:
     squares: FloatArray
     above_zero: IntArray
     binary: bool
+    threshold: FloatArray | None = None
 
     @property
     def mean(self) -> FloatArray:
@@ -45,6 +51,154 @@ class Summary:
         variance = np.maximum(self.squares / n - (self.total / n) ** 2, 0.0)
         return np.asarray(np.sqrt(variance), dtype=np.float64)
 
+    def record(self, row: int) -> dict[str, Any]:
+        """The sums of one configuration, as plain numbers; `summary_of` reads them back."""
+        return {
+            "n": int(self.n[row]),
+            "total": float(self.total[row]),
+            "squares": float(self.squares[row]),
+            "above_zero": int(self.above_zero[row]),
+            "binary": self.binary,
+            "threshold": None if self.threshold is None else float(self.threshold[row]),
+        }
+
+
+@dataclass(frozen=True)
+class GroupSummary:
+    """The sums of each group's losses; ``sums`` has one `Summary` for each of the ``names``.
+
+    ``n``, ``mean`` and the errors are those of the statistic: of the worst group, or of the pair of
+    groups that is furthest apart, on the unit scale of the statistic; each of shape (n_configs,).
+    """
+
+    statistic: Grouped
+    names: tuple[str, ...]
+    sums: tuple[Summary, ...]
+
+    threshold = None
+
+    @property
+    def binary(self) -> bool:
+        return all(part.binary for part in self.sums)
+
+    @property
+    def n(self) -> IntArray:
+        """The number of examples behind the statistic: those of the smaller group of a pair."""
+        return self._worst()[2]
+
+    @property
+    def mean(self) -> FloatArray:
+        return self._worst()[0]
+
+    @property
+    def standard_error(self) -> FloatArray:
+        return self._worst()[1]
+
+    @property
+    def standard_deviation(self) -> FloatArray:
+        _, error, n = self._worst()
+        return np.asarray(error * np.sqrt(n))
+
+    def _worst(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        if isinstance(self.statistic, WorstGroup):
+            parts = [(part.mean, part.standard_error, part.n) for part in self.sums]
+        else:
+            parts = [self.pair(i, j) for i, j in self.pairs]
+        values, errors, sizes = (np.stack(column) for column in zip(*parts, strict=True))
+        # Of two that are alike the one with fewer examples tells: it is harder to certify.
+        worst = np.lexsort((-sizes, values), axis=0)[-1][None]
+        return tuple(np.take_along_axis(a, worst, axis=0)[0] for a in (values, errors, sizes))  # type: ignore[return-value]
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Positions of the groups that are compared, the first with the second."""
+        assert not isinstance(self.statistic, WorstGroup)
+        return pairs(self.statistic, len(self.names))
+
+    def pair(self, i: int, j: int) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Value, standard error and size of one comparison; shape (n_configs,) each."""
+        one, other = self.sums[i], self.sums[j]
+        n = np.minimum(one.n, other.n)
+        if isinstance(self.statistic, GroupGap):
+            value = one.mean - other.mean
+            error = np.sqrt(one.standard_error**2 + other.standard_error**2)
+            if self.statistic.directed:
+                value, error = (value + 1) / 2, error / 2
+        else:
+            base = np.maximum(other.mean, 1e-12)
+            ratio = np.where(other.mean > 0, one.mean / base, 1.0)
+            value = 1 - ratio
+            spread = np.sqrt(one.standard_error**2 + (ratio * other.standard_error) ** 2)
+            error = np.minimum(spread / base, 1.0)
+        return np.where(n > 0, value, 1.0), error, n
+
+    def record(self, row: int) -> dict[str, Any]:
+        """The sums of one configuration, as plain numbers; `summary_of` reads them back."""
+        parts = [part.record(row) for part in self.sums]
+        return {
+            "n": sum(part["n"] for part in parts),
+            "total": sum(part["total"] for part in parts),
+            "squares": sum(part["squares"] for part in parts),
+            "above_zero": sum(part["above_zero"] for part in parts),
+            "binary": self.binary,
+            "groups": dict(zip(self.names, parts, strict=True)),
+        }
+
+
+AnySummary = Summary | GroupSummary
+
+
+def pairs(statistic: Contrast, n_groups: int) -> list[tuple[int, int]]:
+    """Which groups are compared: the first with the second, or each with each.
+
+    >>> pairs(GroupGap(), 2)
+    [(0, 1), (1, 0)]
+    """
+    if statistic.directed:
+        return [(0, 1)]
+    return [(i, j) for i in range(n_groups) for j in range(n_groups) if i != j]
+
+
+class Recorded(Protocol):
+    """What a finished evaluation keeps of one risk (see `Summary.record`)."""
+
+    n: int
+    total: float
+    squares: float
+    above_zero: int
+    binary: bool
+    threshold: float | None
+    groups: Mapping[str, Mapping[str, Any]] | None
+
+
+def summary_of(risk: Risk, rows: Sequence[Recorded]) -> AnySummary:
+    """The summary of many configurations from what each of them recorded.
+
+    A group that only some of them know has no examples in the others.
+    """
+    statistic = risk.statistic
+    if not isinstance(statistic, Grouped):
+        fields = ("n", "total", "squares", "above_zero", "binary", "threshold")
+        return _stacked([{name: getattr(row, name) for name in fields} for row in rows])
+    groups = [row.groups or {} for row in rows]
+    names = statistic.groups or tuple(sorted({name for row in groups for name in row}))
+    nothing = {"n": 0, "total": 0.0, "squares": 0.0, "above_zero": 0, "binary": True}
+    sums = tuple(_stacked([row.get(name, nothing) for row in groups]) for name in names)
+    return GroupSummary(statistic, names, sums)
+
+
+def _stacked(rows: Iterable[Mapping[str, Any]]) -> Summary:
+    rows = list(rows)
+    thresholds = [row.get("threshold") for row in rows]
+    return Summary(
+        n=np.array([row["n"] for row in rows]),
+        total=np.array([row["total"] for row in rows]),
+        squares=np.array([row["squares"] for row in rows]),
+        above_zero=np.array([row["above_zero"] for row in rows]),
+        binary=all(row["binary"] for row in rows),
+        threshold=None if None in thresholds else np.array(thresholds, dtype=np.float64),
+    )
+
 
 def family(risk: Risk, binary: bool) -> str:
     """The p-value family that tests ``risk``; ``binary`` as seen on validation data.
@@ -53,14 +207,48 @@ def family(risk: Risk, binary: bool) -> str:
     look at the calibration losses would not be valid. The binomial test stays valid should a
     calibration loss lie between 0 and 1 after all, because it counts every loss above zero.
     """
+    match risk.statistic:
+        case Quantile():
+            return "binomial"  # it counts the losses above the limit, whatever the losses are
+        case GroupGap() | Ratio() | CVaR():
+            return "betting"
     if risk.p_value != "auto":
         return risk.p_value
     return "binomial" if binary else "betting"
 
 
-def log_p_from_sums(risk: Risk, name: str, summary: Summary) -> FloatArray:
-    """log p-values that need sums alone, shape (n_configs,). Not for the betting family."""
+def steering_family(risk: Risk, name: str) -> str:
+    """The family whose largest passing mean steers searches: of means their own, otherwise the
+    normal approximation. No test uses it."""
+    return "normal" if isinstance(risk.statistic, Contrast | Quantile | CVaR) else name
+
+
+def fewest_examples(risk: Risk, name: str, delta: float) -> int:
+    """How many examples, all of them as good as can be, it takes to pass: with fewer, nothing can.
+
+    In every group, for a statistic of groups.
+
+    >>> fewest_examples(Risk("slow", 0.5, statistic=Quantile(0.95)), "binomial", 0.1)
+    45
+    """
     limit = risk.unit_limit
+    match risk.statistic:
+        case Quantile(level=level):
+            limit = round(1 - level, 12)
+        case CVaR(level=level):
+            limit = limit * (1 - level)  # where the tail begins at the bottom of the range
+        case GroupGap(directed=directed):
+            limit = limit if directed else (1 + limit) / 2
+        case Ratio():
+            limit = 1 / (2 - limit)  # of r y - x in [-1, r], at 0
+    return p_values.smallest_n(name, limit, delta)
+
+
+def log_p_from_sums(limit: float, name: str, summary: Summary) -> FloatArray:
+    """log p-values that need sums alone, shape (n_configs,). Not for the betting family.
+
+    ``limit``: of the mean, on the unit scale.
+    """
     if name == "binomial":
         return p_values.log_binomial(summary.above_zero, summary.n, limit)
     if name == "hoeffding_bentkus":
@@ -68,8 +256,20 @@ def log_p_from_sums(risk: Risk, name: str, summary: Summary) -> FloatArray:
     return p_values.log_hoeffding(summary.total, summary.n, limit)
 
 
-def log_p_for_order(risk: Risk, name: str, summary: Summary) -> FloatArray:
+def log_p_for_order(risk: Risk, name: str, summary: AnySummary) -> FloatArray:
     """Approximate log p-values on validation data, shape (n_configs,): they order, nothing more."""
-    if name == "betting":
-        return p_values.log_normal(summary.mean, summary.standard_error, risk.unit_limit)
-    return log_p_from_sums(risk, name, summary)
+    limit = risk.unit_limit
+    if isinstance(summary, GroupSummary):
+        if isinstance(summary.statistic, WorstGroup):
+            parts = [_log_p_of_mean(limit, name, part) for part in summary.sums]
+        else:
+            compared = [summary.pair(i, j) for i, j in summary.pairs]
+            parts = [p_values.log_normal(value, error, limit) for value, error, _ in compared]
+        return np.asarray(np.max(parts, axis=0))
+    return _log_p_of_mean(limit, steering_family(risk, name), summary)
+
+
+def _log_p_of_mean(limit: float, name: str, summary: Summary) -> FloatArray:
+    if name in ("betting", "normal"):
+        return p_values.log_normal(summary.mean, summary.standard_error, limit)
+    return log_p_from_sums(limit, name, summary)

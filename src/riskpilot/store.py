@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial
 from riskpilot.artifacts import MemoryArtifactStore, get, put, store_of
 from riskpilot.codec import decode, encode
 from riskpilot.errors import LossError, StudyError
+from riskpilot.groups import group_names
 from riskpilot.losses import (
     CalibrationLosses,
     Evaluation,
@@ -27,7 +28,7 @@ from riskpilot.losses import (
     validation_losses,
 )
 from riskpilot.problem import Problem
-from riskpilot.statistics import Summary
+from riskpilot.statistics import summary_of
 
 __all__ = [
     "ERROR_KEY",
@@ -71,6 +72,8 @@ class RiskRecord:
     above_zero: int
     binary: bool
     digest: str
+    threshold: float | None = None
+    groups: Mapping[str, Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -98,13 +101,7 @@ def validation_of(problem: Problem, records: Sequence[Record]) -> ValidationLoss
     risks = {}
     for risk in problem.risks:
         rows = [record.risks[risk.name] for record in records]
-        summary = Summary(
-            n=np.array([row.n for row in rows]),
-            total=np.array([row.total for row in rows]),
-            squares=np.array([row.squares for row in rows]),
-            above_zero=np.array([row.above_zero for row in rows]),
-            binary=all(row.binary for row in rows),
-        )
+        summary = summary_of(risk, rows)
         digests = tuple(bytes.fromhex(row.digest) for row in rows)
         risks[risk.name] = RiskLosses(risk, None, records[0].n_validation, summary, digests)
     errors = [record.free_error for record in records]
@@ -165,15 +162,7 @@ def write_evaluation(
 
 
 def _risk_record(losses: RiskLosses) -> RiskRecord:
-    summary = losses.summary
-    return RiskRecord(
-        n=int(summary.n[0]),
-        total=float(summary.total[0]),
-        squares=float(summary.squares[0]),
-        above_zero=int(summary.above_zero[0]),
-        binary=summary.binary,
-        digest=losses.row_digests[0].hex(),
-    )
+    return RiskRecord(digest=losses.row_digests[0].hex(), **losses.summary.record(0))
 
 
 def record_of(trial: FrozenTrial) -> Record | None:
@@ -211,8 +200,9 @@ def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Arr
     """One configuration's losses as a table of one row; a free objective may be a number."""
     table: dict[str, Array] = {}
     for name, values in losses.items():
-        array = np.asarray(values)
-        if name in problem.names and array.ndim != 1:
+        beside = any(name == risk.groups for risk in problem.risks if risk.needs_groups)
+        array = group_names(values, split) if beside else np.asarray(values)
+        if (name in problem.names or beside) and array.ndim != 1:
             raise LossError(
                 f"{split}: the losses of {name!r} must be one number per example, shape (examples,)"
                 f", but their shape is {array.shape}. Give the loss of every example."
@@ -228,7 +218,9 @@ def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Arr
 
 def joined(problem: Problem, tables: list[LossMapping]) -> dict[str, Array]:
     """Tables of one row each as one table."""
-    names = [name for name in [*problem.names, problem.minimize] if all(name in t for t in tables)]
+    beside = {risk.groups for risk in problem.risks if risk.needs_groups}
+    known = [*problem.names, problem.minimize, *sorted(beside)]
+    names = [name for name in known if all(name in t for t in tables)]
     for name in names:
         sizes = sorted({np.shape(table[name])[1:] for table in tables})
         if len(sizes) > 1:

@@ -124,8 +124,8 @@ def risk_plane(
     figure = go.Figure()
     figure.add_shape(
         type="rect",
-        x0=one.low,
-        y0=other.low,
+        x0=one.bottom,
+        y0=other.bottom,
         x1=one.limit,
         y1=other.limit,
         fillcolor=GREEN,

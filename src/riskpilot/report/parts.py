@@ -41,10 +41,11 @@ def _risk_card(story: Story, i: int, risk: Risk, bound: float) -> str:
     result, at = story.result, story.told
     mean, n = float(result.means[at, i]), int(result.n[at, i])
     assert risk.limit is not None
-    top = min(max(1.25 * risk.limit - 0.25 * risk.low, 1.05 * bound - 0.05 * risk.low), risk.high)
+    low = risk.bottom
+    top = min(max(1.25 * risk.limit - 0.25 * low, 1.05 * bound - 0.05 * low), risk.top)
 
     def place(value: float) -> str:
-        share = (value - risk.low) / (top - risk.low)
+        share = (value - low) / (top - low)
         return f"{100 * min(max(share, 0.0), 1.0):.2f}%"
 
     passed = result.log_p[at, i] < math.log(story.plan.problem.delta)

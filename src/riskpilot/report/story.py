@@ -82,7 +82,7 @@ def plain(value: Any) -> str:
 
 def amount(risk: Risk, value: float) -> str:
     """A share of examples in percent, any other loss in its units."""
-    return percent(value) if (risk.low, risk.high) == (0.0, 1.0) else f"{value:.4g}"
+    return percent(value) if (risk.bottom, risk.top) == (0.0, 1.0) else f"{value:.4g}"
 
 
 def percent(value: float) -> str:
