@@ -13,7 +13,9 @@ from riskpilot.errors import (
 )
 from riskpilot.ledger import ledger, select
 from riskpilot.losses import Evaluation
+from riskpilot.measures import CVaR, GroupGap, Mean, Quantile, Ratio, WorstGroup
 from riskpilot.planner import RiskPlan, plan_calibration
+from riskpilot.predictions import losses_from_predictions, measure, weighted
 from riskpilot.problem import Problem, Risk
 from riskpilot.procedures import Graphical, bonferroni, chain, fixed_sequence, holm
 from riskpilot.sampler import GUIDED, HVI, ONE_SIDED, PAPER, GuidedSampler, Strategy
@@ -34,17 +36,22 @@ __all__ = [
     "HVI",
     "ONE_SIDED",
     "PAPER",
+    "CVaR",
     "Certificate",
     "CertificateError",
     "Evaluation",
     "Graphical",
+    "GroupGap",
     "GuidedSampler",
     "LeakageError",
     "LimitSuggestion",
     "LossError",
     "LossRangeError",
+    "Mean",
     "Problem",
     "ProblemError",
+    "Quantile",
+    "Ratio",
     "Risk",
     "RiskPlan",
     "RiskpilotError",
@@ -53,6 +60,7 @@ __all__ = [
     "StudyError",
     "TableError",
     "Verification",
+    "WorstGroup",
     "bonferroni",
     "chain",
     "create_study",
@@ -60,6 +68,8 @@ __all__ = [
     "holm",
     "ledger",
     "load_study",
+    "losses_from_predictions",
+    "measure",
     "objective",
     "plan_calibration",
     "select",
@@ -67,4 +77,5 @@ __all__ = [
     "set_limits",
     "suggest_limits",
     "verify",
+    "weighted",
 ]

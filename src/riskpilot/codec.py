@@ -8,7 +8,7 @@ stored losses holds for the given ones. The ends of the range come back exactly.
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,17 +24,19 @@ _VERSION = 2
 _LARGEST = float(np.finfo(np.float32).max)
 
 
-def encode(table: Mapping[str, Array], ranges: Ranges | None = None) -> bytes:
+def encode(
+    table: Mapping[str, Array], ranges: Ranges | None = None, exact: Collection[str] = ()
+) -> bytes:
     """A table of one row, shape (1, m) for each name, as bytes. A column of shape (1,) stays as is.
 
     ``ranges``: the lowest and the highest possible loss of each risk. What has no range is not
-    tested against a limit and is rounded to nearest.
+    tested against a limit and is rounded to nearest. ``exact``: what is not rounded at all.
     """
     ranges = {} if ranges is None else ranges
     arrays: dict[str, Array] = {}
     columns = []
     for i, (name, values) in enumerate(table.items()):
-        column, parts = _pack(values, ranges.get(name))
+        column, parts = _pack(values, ranges.get(name), name in exact)
         columns.append({"name": name, **column})
         arrays.update({f"{kind}{i}": part for kind, part in parts.items()})
     head = json.dumps({"version": _VERSION, "columns": columns})
@@ -65,9 +67,9 @@ def decode(blob: bytes) -> dict[str, Array]:
 
 
 def _pack(
-    values: Array, ends: tuple[float, float] | None
+    values: Array, ends: tuple[float, float] | None, exact: bool
 ) -> tuple[dict[str, Any], Mapping[str, Array]]:
-    if values.ndim != 2:
+    if values.ndim != 2 or values.dtype.kind not in "biuf":  # names of groups are texts
         return {"kind": "as is"}, {"v": values}
     low, high = _UNIT if ends is None else ends
     at_top = values == high
@@ -80,7 +82,7 @@ def _pack(
         column = {"kind": "masked bits", "low": low, "high": high, "length": length}
         return column, {"v": np.packbits(at_top, axis=1), "m": np.packbits(counts, axis=1)}
     largest = np.abs(values[~np.isnan(values)]).max(initial=0)
-    if values.dtype.itemsize <= 4 or max(abs(low), abs(high), largest) > _LARGEST:
+    if exact or values.dtype.itemsize <= 4 or max(abs(low), abs(high), largest) > _LARGEST:
         return {"kind": "as is"}, {"v": values}
     if ends is None:
         return {"kind": "as is"}, {"v": values.astype(np.float32)}

@@ -4,8 +4,9 @@ Every test is valid in finite samples. What must be fixed beforehand, the family
 begins, comes from validation data; the order in which examples are seen comes from a seed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +39,7 @@ def log_p(
     thresholds: FloatArray | None = None,
     limit: float | None = None,
 ) -> FloatArray:
-    """log p-values of "the risk is above its limit" for some rows of the losses, shape (len(rows),).
+    """log p-values of "the risk is above its limit" for some rows, shape (len(rows),).
 
     ``thresholds``: where the tail of each row begins, on the unit scale. ``limit``: on the unit
     scale of the statistic; the risk's own where None.
@@ -90,28 +91,25 @@ def _worst_group(
     return np.asarray(np.max(parts, axis=0))
 
 
-@dataclass(frozen=True)
-class _Contrast:
-    """The claim a E[x] + b E[y] <= bound, x and y in [0, 1], tested by a betting of level delta."""
+def contrast_log_p(
+    x: FloatArray, y: FloatArray, a: float, b: float, bound: float, delta: float
+) -> FloatArray:
+    """log p-values of "a E[x] + b E[y] is above ``bound``", shape (r,).
 
-    a: float
-    b: float
-    bound: float
-    delta: float
-
-    def log_p(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """``x``, ``y``: losses of two groups, shapes (r, n) and (r, k), without NaN."""
-        if 0 in (x.shape[1], y.shape[1]):
-            return np.zeros(len(x))
-        n = min(x.shape[1], y.shape[1])
-        values = self.a * _shares(x, n) + self.b * _shares(y, n)
-        low = min(self.a, 0.0) + min(self.b, 0.0)
-        width = abs(self.a) + abs(self.b)
-        limit = (self.bound - low) / width
-        if limit <= 0:
-            return np.zeros(len(x))
-        unit = np.clip((values - low) / width, 0.0, 1.0)
-        return p_values.log_betting(unit, min(limit, 1 - 1e-12), self.delta)
+    ``x``, ``y``: losses in [0, 1] of two groups, shapes (r, n) and (r, k), without NaN. Each
+    example of the smaller group stands against the mean of its own share of the larger one. That
+    makes independent differences with the right mean and, by the shares, hardly any more variance than
+    the difference of the two means; they are tested as the bounded losses that they are.
+    """
+    n = min(x.shape[1], y.shape[1])
+    low = min(a, 0.0) + min(b, 0.0)
+    width = abs(a) + abs(b)
+    limit = (bound - low) / width
+    if n == 0 or limit <= 0:
+        return np.zeros(len(x))
+    values = a * _shares(x, n) + b * _shares(y, n)
+    unit = np.clip((values - low) / width, 0.0, 1.0)
+    return p_values.log_betting(unit, min(limit, 1 - 1e-12), delta)
 
 
 def _shares(values: FloatArray, n: int) -> FloatArray:
@@ -121,24 +119,21 @@ def _shares(values: FloatArray, n: int) -> FloatArray:
         return values
     starts = np.arange(n) * k // n
     sums: FloatArray = np.add.reduceat(values, starts, axis=1)
-    return sums / np.diff(starts, append=k)
+    return np.asarray(sums / np.diff(starts, append=k))
 
 
 def _contrast(
     risk: Risk, losses: RiskLosses, rows: Sequence[int], settings: Settings, limit: float
 ) -> FloatArray:
-    """Differences between groups are tested as the means they are: each example of the smaller
-    group stands against the mean of its own share of the larger one, which makes independent
-    differences with the right mean and, by the shares, no loss of variance. Every comparison must
-    be shown, so that the largest p-value counts."""
+    """Every comparison of two groups must be shown, so that the largest p-value counts."""
     groups, statistic = losses.groups, risk.statistic
     assert groups is not None
     assert isinstance(statistic, GroupGap | Ratio)
     if isinstance(statistic, GroupGap):
         gap = 2 * limit - 1 if statistic.directed else limit
-        contrast = _Contrast(1.0, -1.0, gap, settings.delta)
-    else:
-        contrast = _Contrast(-1.0, 1 - limit, 0.0, settings.delta)  # r y - x <= 0
+        contrast = partial(contrast_log_p, a=1.0, b=-1.0, bound=gap, delta=settings.delta)
+    else:  # r y - x <= 0
+        contrast = partial(contrast_log_p, a=-1.0, b=1 - limit, bound=0.0, delta=settings.delta)
     values = losses.unit_rows(rows)
     shuffle = _shuffle(losses.n_examples, settings.seed)
     parts = [values[:, shuffle[groups.codes[shuffle] == g]] for g in range(len(groups.names))]
@@ -148,15 +143,15 @@ def _contrast(
         if np.isnan(x).any() or np.isnan(y).any():
             found.append(_row_by_row(contrast, x, y))
         else:
-            found.append(contrast.log_p(x, y))
+            found.append(contrast(x, y))
     return np.asarray(np.max(found, axis=0))
 
 
-def _row_by_row(contrast: _Contrast, x: FloatArray, y: FloatArray) -> FloatArray:
+def _row_by_row(contrast: Callable[..., FloatArray], x: FloatArray, y: FloatArray) -> FloatArray:
     """Where some losses do not count, every configuration has pairs of its own."""
     return np.array(
         [
-            contrast.log_p(one[~np.isnan(one)][None], other[~np.isnan(other)][None])[0]
+            contrast(one[~np.isnan(one)][None], other[~np.isnan(other)][None])[0]
             for one, other in zip(x, y, strict=True)
         ]
     )

@@ -173,7 +173,7 @@ def _as_words(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
 
 
 def tail_sums(statistic: Tail, unit: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Total, squares and threshold (see `Summary`) of losses of shape (n, m), NaN where none counts.
+    """Total, squares and threshold (see `Summary`) of losses of shape (n, m), NaN as ever.
 
     The threshold is the empirical quantile. The error of a quantile is half the distance between
     the quantiles one standard error of the level below and above it.

@@ -298,9 +298,8 @@ def _read_table(risk: Risk, array: Array, split: str, groups: Groups | None) -> 
         if more is not None:
             more.add(rows, filled, counts)
         digests.extend(_digest_row(risk, row) for row in block)
-    summary: AnySummary = Summary(n, total, squares, above_zero, binary)
-    if more is not None:
-        summary = more.summary(summary)
+    plain = Summary(n, total, squares, above_zero, binary)
+    summary = plain if more is None else more.summary(plain)
     if groups is not None:
         digests = [hashlib.sha256(groups.digest + digest).digest() for digest in digests]
     values = packed if packable else array

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
+from riskpilot import measures, statistics
 from riskpilot.errors import ProblemError
-from riskpilot.p_values import largest_passing_mean, smallest_n
+from riskpilot.measures import GroupGap, Mean, Ratio, WorstGroup
+from riskpilot.p_values import largest_passing_mean
 from riskpilot.problem import Problem, Risk
+from riskpilot.statistics import fewest_examples
 
 
 @dataclass(frozen=True)
@@ -33,14 +36,14 @@ class RiskPlan:
     target_power: float = 0.9
 
     def __str__(self) -> str:
-        name, limit, m = self.risk.name, self.risk.limit, self.n_calibration
+        m, each = self.n_calibration, " in every group" if self.risk.needs_groups else ""
+        least = f"it takes at least {self.fewest:,}" if m < self.fewest else "it takes more"
         if self.largest_mean is None:
-            return (
-                f"{name} <= {limit:g}: nothing can pass with {m:,} calibration examples; "
-                f"it takes at least {self.fewest:,}."
-            )
+            return f"{self.risk}: nothing can pass with {m:,} calibration examples{each}; {least}."
+        what = "mean" if self.risk.statistic == Mean() else measures.words(self.risk.statistic)
+        about = "about " if self.risk.statistic not in (Mean(), WorstGroup()) else ""
         text = (
-            f"{name} <= {limit:g}: with {m:,} calibration examples a mean of up to "
+            f"{self.risk}: with {m:,} calibration examples{each} a {what} of up to {about}"
             f"{self.largest_mean:.4g} passes ({self.family.replace('_', '-')} test)."
         )
         if self.power is not None:
@@ -62,6 +65,7 @@ def plan_calibration(
 ) -> list[RiskPlan]:
     """What ``n_calibration`` examples can show about every risk of a problem.
 
+    For statistics of groups that is the number of examples in the smallest group.
     ``true_risks``: the risk that a configuration is believed to have, for its power. ``binary``:
     whether losses are 0/1, which decides what ``p_value="auto"`` means. ``deviations``: the
     standard deviation of losses that are not 0/1, in their units.
@@ -89,10 +93,9 @@ def plan_calibration(
         )
     plans = []
     for risk in problem.risks:
-        width = risk.high - risk.low
         deviation = (deviations or {}).get(risk.name)
-        std = None if deviation is None else deviation / width
-        family = risk.p_value if risk.p_value != "auto" else ("binomial" if binary else "betting")
+        test = statistics.family(risk, binary)
+        family, std = planning_family(risk, test, deviation)
         largest = largest_passing_mean(family, risk.unit_limit, n_calibration, problem.delta, std)
         true_risk = (true_risks or {}).get(risk.name)
         power = needed = None
@@ -107,10 +110,10 @@ def plan_calibration(
         plans.append(
             RiskPlan(
                 risk=risk,
-                family=family,
+                family=test,
                 n_calibration=int(n_calibration),
                 largest_mean=None if largest is None else risk.from_unit(largest),
-                fewest=smallest_n(family, risk.unit_limit, problem.delta),
+                fewest=fewest_examples(risk, test, problem.delta),
                 true_risk=true_risk,
                 power=power,
                 needed=needed,
@@ -118,6 +121,26 @@ def plan_calibration(
             )
         )
     return plans
+
+
+def planning_family(risk: Risk, test: str, deviation: float | None) -> tuple[str, float | None]:
+    """The family that foretells what a test will let pass, and the deviation on the unit scale.
+
+    Where the statistic is no mean of losses this is the normal approximation, and a deviation that
+    is not known is the largest that 0/1 losses have.
+    """
+    family = statistics.steering_family(risk, test)
+    if deviation is not None:
+        return family, deviation / (risk.top - risk.bottom)
+    if family != "normal":
+        return family, None
+    largest = 1 / math.sqrt(2)  # of a difference of two means of 0/1 losses
+    match risk.statistic:
+        case GroupGap(directed=True):
+            return family, largest / 2
+        case GroupGap() | Ratio():
+            return family, largest
+    return family, 0.5
 
 
 def passing_probability(
@@ -154,11 +177,13 @@ def samples_for_power(
     return n
 
 
-def samples_to_pass(family: str, limit: float, mean: float, delta: float) -> int:
+def samples_to_pass(
+    family: str, limit: float, mean: float, delta: float, std: float | None = None
+) -> int:
     """The number of examples with which this empirical ``mean`` (unit scale) passes."""
 
     def passes(n: int) -> bool:
-        largest = largest_passing_mean(family, limit, n, delta)
+        largest = largest_passing_mean(family, limit, n, delta, std)
         return largest is not None and largest >= mean
 
     return _first(passes)
@@ -178,11 +203,11 @@ def _first(holds: Callable[[int], bool]) -> int:
 
 
 def _unit_risk(risk: Risk, true_risk: float) -> float:
-    unit = (true_risk - risk.low) / (risk.high - risk.low)
+    unit = risk.to_unit(true_risk)
     if not 0 <= unit < risk.unit_limit:
         raise ProblemError(
             f"Risk {risk.name!r}: a true risk that can be certified lies in "
-            f"[{risk.low:g}, {risk.limit:g}), but it is {true_risk:g}. At or above the limit, "
+            f"[{risk.bottom:g}, {risk.limit:g}), but it is {true_risk:g}. At or above the limit, "
             f"passing would be the error that delta bounds."
         )
     return unit

@@ -17,6 +17,7 @@ from riskpilot.notebook import card
 Number = TypeVar("Number", float, npt.NDArray[np.float64])
 
 P_VALUES = ("auto", "binomial", "betting", "hoeffding_bentkus", "hoeffding")
+_MEAN = Mean()
 # The tests of statistics that not every family can test.
 _TESTS: dict[type[Statistic], tuple[str, ...]] = {
     GroupGap: ("auto", "betting"),
@@ -54,7 +55,7 @@ class Risk:
     high: float = 1.0
     conditional: bool = False
     p_value: str = "auto"
-    statistic: Statistic = Mean()
+    statistic: Statistic = _MEAN
     groups: str = "groups"
     complement: bool = False
     """Whether the losses are one minus what the name says."""
@@ -225,7 +226,7 @@ class Risk:
         )
 
     def __repr__(self) -> str:
-        told = {
+        told: dict[str, Any] = {
             "name": self.name,
             "limit": self.limit,
             "low": self.low,

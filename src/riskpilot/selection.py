@@ -29,6 +29,7 @@ from riskpilot.plots import Background, Search, trade_off
 from riskpilot.problem import Problem
 from riskpilot.procedures import Procedure, fixed_sequence
 from riskpilot.report import write_report
+from riskpilot.statistics import GroupSummary, fewest_examples, steering_family
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -102,7 +103,7 @@ class Selection:
         chosen, result = self.certificate.chosen, self.result
         at = int(np.argmin(result.worst_log_p)) if chosen is None else chosen
         rows = [
-            (risk.name, float(result.means[at, i]), f"{risk.limit:g}", _p(result.log_p[at, i]))
+            (risk.label, float(result.means[at, i]), f"{risk.limit:g}", _p(result.log_p[at, i]))
             for i, risk in enumerate(self.problem.risks)
         ]
         if chosen is None:
@@ -245,7 +246,7 @@ def _certified(selection: Selection) -> str:
     lines = [f"Chosen: {selection.config}", selection.certificate.promise]
     for i, risk in enumerate(problem.risks):
         lines.append(
-            f"  {risk.name}: {result.means[chosen, i]:.4g} on {result.n[chosen, i]:,} calibration "
+            f"  {risk.label}: {result.means[chosen, i]:.4g} on {result.n[chosen, i]:,} calibration "
             f"examples, limit {risk.limit:g}, p = {_p(result.log_p[chosen, i])}"
         )
     lines.append(f"  {problem.minimize}: {plan.free[chosen]:.4g} on validation")
@@ -271,11 +272,11 @@ def _nothing_certified(
     for i, risk in enumerate(problem.risks):
         mean, n = float(result.means[closest, i]), int(result.n[closest, i])
         line = (
-            f"  {risk.name}: {mean:.4g} on {n:,} calibration examples, limit {risk.limit:g}, "
+            f"  {risk.label}: {mean:.4g} on {n:,} calibration examples, limit {risk.limit:g}, "
             f"p = {_p(result.log_p[closest, i])}"
         )
         if result.log_p[closest, i] >= math.log(plan.problem.delta):
-            line += f"; {_what_would_decide(plan, i, mean, n)}"
+            line += f"; {_what_would_decide(plan, result, i, closest)}"
         lines.append(line)
     if worst[closest] < math.log(plan.problem.delta):
         lines.append(
@@ -284,15 +285,44 @@ def _nothing_certified(
     return "\n".join(lines)
 
 
-def _what_would_decide(plan: TestPlan, i: int, mean: float, n: int) -> str:
+def _what_would_decide(plan: TestPlan, result: TestResult, i: int, at: int) -> str:
     risk = plan.problem.risks[i]
-    unit = risk.to_unit(mean)
+    mean, n = float(result.means[at, i]), int(result.n[at, i])
+    few = _too_few(plan, result, i, at)
+    if few is not None:
+        return few
     if n == 0:
         return "no calibration example counts for it"
+    unit = risk.to_unit(mean)
     if unit >= risk.unit_limit:
         return "more examples would not help at this mean: it is not below the limit"
-    needed = samples_to_pass(plan.families[risk.name], risk.unit_limit, unit, plan.problem.delta)
-    return f"about {needed:,} examples with this mean would have passed"
+    family, std = plan.families[risk.name], None
+    if steering_family(risk, family) == "normal" and result.calibration is not None:
+        family = "normal"
+        deviations = result.calibration.risks[risk.name].summary.standard_deviation
+        std = float(deviations[result.rows[at]])
+    needed = samples_to_pass(family, risk.unit_limit, unit, plan.problem.delta, std)
+    each = " in each group" if risk.needs_groups else ""
+    return f"about {needed:,} examples{each} with this mean would have passed"
+
+
+def _too_few(plan: TestPlan, result: TestResult, i: int, at: int) -> str | None:
+    """Whether a group is so small that nothing could have been shown about it."""
+    risk = plan.problem.risks[i]
+    if result.calibration is None:
+        return None
+    summary = result.calibration.risks[risk.name].summary
+    if not isinstance(summary, GroupSummary):
+        return None
+    sizes = [int(part.n[result.rows[at]]) for part in summary.sums]
+    smallest = int(np.argmin(sizes))
+    needs = fewest_examples(risk, plan.families[risk.name], plan.problem.delta)
+    if sizes[smallest] >= needs:
+        return None
+    return (
+        f"group {summary.names[smallest]!r} cannot be certified with {sizes[smallest]:,} examples; "
+        f"it needs {needs:,}"
+    )
 
 
 def _p(log_p: float) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot import p_values
-from riskpilot.measures import Contrast, CVaR, GroupGap, Grouped, Quantile, Ratio, WorstGroup
+from riskpilot.measures import Contrast, CVaR, Grouped, GroupGap, Quantile, Ratio, WorstGroup
 from riskpilot.problem import Risk
 
 FloatArray = npt.NDArray[np.float64]
@@ -107,7 +107,10 @@ class GroupSummary:
         values, errors, sizes = (np.stack(column) for column in zip(*parts, strict=True))
         # Of two that are alike the one with fewer examples tells: it is harder to certify.
         worst = np.lexsort((-sizes, values), axis=0)[-1][None]
-        return tuple(np.take_along_axis(a, worst, axis=0)[0] for a in (values, errors, sizes))  # type: ignore[return-value]
+        value, error, size = (
+            np.take_along_axis(a, worst, axis=0)[0] for a in (values, errors, sizes)
+        )
+        return value, error, size
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -162,13 +165,20 @@ def pairs(statistic: Contrast, n_groups: int) -> list[tuple[int, int]]:
 class Recorded(Protocol):
     """What a finished evaluation keeps of one risk (see `Summary.record`)."""
 
-    n: int
-    total: float
-    squares: float
-    above_zero: int
-    binary: bool
-    threshold: float | None
-    groups: Mapping[str, Mapping[str, Any]] | None
+    @property
+    def n(self) -> int: ...
+    @property
+    def total(self) -> float: ...
+    @property
+    def squares(self) -> float: ...
+    @property
+    def above_zero(self) -> int: ...
+    @property
+    def binary(self) -> bool: ...
+    @property
+    def threshold(self) -> float | None: ...
+    @property
+    def groups(self) -> Mapping[str, Mapping[str, Any]] | None: ...
 
 
 def summary_of(risk: Risk, rows: Sequence[Recorded]) -> AnySummary:

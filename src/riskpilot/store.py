@@ -27,6 +27,7 @@ from riskpilot.losses import (
     check_disjoint,
     validation_losses,
 )
+from riskpilot.measures import Contrast
 from riskpilot.problem import Problem
 from riskpilot.statistics import summary_of
 
@@ -193,7 +194,10 @@ def _read(
 
 
 def _encode(problem: Problem, table: Mapping[str, Array]) -> bytes:
-    return encode(table, {risk.name: (risk.low, risk.high) for risk in problem.risks})
+    ranges = {risk.name: (risk.low, risk.high) for risk in problem.risks}
+    # Rounding every loss up would be no caution where one mean is taken from another.
+    exact = {risk.name for risk in problem.risks if isinstance(risk.statistic, Contrast)}
+    return encode(table, ranges, exact)
 
 
 def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Array]:

@@ -20,7 +20,7 @@ from riskpilot.objectives import objective
 from riskpilot.p_values import largest_passing_mean
 from riskpilot.problem import Problem
 from riskpilot.sampler import sampler_for
-from riskpilot.statistics import family
+from riskpilot.statistics import family, steering_family
 from riskpilot.storages import address_of, clear_errors, open_storage
 from riskpilot.store import (
     LEDGER_KEY,
@@ -193,7 +193,7 @@ def suggest_limits(study: optuna.Study) -> dict[str, LimitSuggestion]:
         summary = validation.risks[risk.name].summary
         safest = int(np.argmin(summary.mean))
         smallest = _smallest_limit(
-            family(risk, summary.binary),
+            steering_family(risk, family(risk, summary.binary)),
             float(summary.mean[safest]),
             max(round(m * summary.n[safest] / validation.n_examples), 1),
             problem.delta,

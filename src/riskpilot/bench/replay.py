@@ -123,7 +123,7 @@ def log_p_values(plan: TestPlan, losses: dict[str, Array], calibration: IntArray
             by_risk.append(_betting(plan, risk, unit, calibration))
         else:
             sums = _sums(unit, inside)
-            by_risk.append(log_p_from_sums(risk, plan.families[risk.name], sums).T)
+            by_risk.append(log_p_from_sums(risk.unit_limit, plan.families[risk.name], sums).T)
     worst: FloatArray = np.max(by_risk, axis=0)
     return worst
 

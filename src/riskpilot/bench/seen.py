@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.errors import TableError
 from riskpilot.losses import RiskLosses, ValidationLosses, validation_losses
 from riskpilot.problem import Problem
-from riskpilot.statistics import Summary
+from riskpilot.statistics import AnySummary, Summary
 from riskpilot.tasks import Task
 
 FloatArray = npt.NDArray[np.float64]
@@ -57,11 +58,17 @@ def see(task: Task, configs: Sequence[dict[str, Any]]) -> Seen:
     )
 
 
-def _joined(parts: Sequence[Summary]) -> Summary:
+def _joined(parts: Sequence[AnySummary]) -> Summary:
+    means = [part for part in parts if isinstance(part, Summary)]
+    if len(means) < len(parts):
+        raise TableError(
+            "The replay counts means, but a risk of this task is one of groups. Replay the form of "
+            "the task that limits the error, or run a study of this one."
+        )
     return Summary(
-        n=np.concatenate([part.n for part in parts]),
-        total=np.concatenate([part.total for part in parts]),
-        squares=np.concatenate([part.squares for part in parts]),
-        above_zero=np.concatenate([part.above_zero for part in parts]),
-        binary=all(part.binary for part in parts),
+        n=np.concatenate([part.n for part in means]),
+        total=np.concatenate([part.total for part in means]),
+        squares=np.concatenate([part.squares for part in means]),
+        above_zero=np.concatenate([part.above_zero for part in means]),
+        binary=all(part.binary for part in means),
     )

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from riskpilot import statistics
 from riskpilot.errors import PlotError
-from riskpilot.planner import passing_probability
+from riskpilot.planner import passing_probability, planning_family
 from riskpilot.plots.style import GREY, RED, styled, words
 from riskpilot.problem import Problem, Risk
 
@@ -34,21 +35,19 @@ def power_curves(
     """
     chosen = _risk(problem, risk)
     deviation = (deviations or {}).get(chosen.name)
-    width = chosen.high - chosen.low
-    std = None if deviation is None else deviation / width
-    family = chosen.p_value if chosen.p_value != "auto" else ("binomial" if binary else "betting")
+    family, std = planning_family(chosen, statistics.family(chosen, binary), deviation)
     limit = chosen.unit_limit
     units = (
         [share * limit for share in _MARGINS]
         if true_risks is None
-        else [(value - chosen.low) / width for value in true_risks]
+        else [chosen.to_unit(value) for value in true_risks]
     )
     sizes = np.unique(np.geomspace(20, max(100_000, 3 * (n_calibration or 0)), 160).astype(int))
     figure = go.Figure()
     for i, unit in enumerate(units):
         if not 0 <= unit < limit:
             raise PlotError(
-                f"A true risk that can be certified lies in [{chosen.low:g}, {chosen.limit:g}), "
+                f"A true risk that can be certified lies in [{chosen.bottom:g}, {chosen.limit:g}), "
                 f"but one is {chosen.from_unit(unit):g}. Leave it out."
             )
         power = [
