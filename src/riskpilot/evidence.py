@@ -98,8 +98,8 @@ def contrast_log_p(
 
     ``x``, ``y``: losses in [0, 1] of two groups, shapes (r, n) and (r, k), without NaN. Each
     example of the smaller group stands against the mean of its own share of the larger one. That
-    makes independent differences with the right mean and, by the shares, hardly any more variance than
-    the difference of the two means; they are tested as the bounded losses that they are.
+    makes independent differences with the right mean and, by the shares, hardly any more variance
+    than the difference of the two means; they are tested as the bounded losses that they are.
     """
     n = min(x.shape[1], y.shape[1])
     low = min(a, 0.0) + min(b, 0.0)

@@ -73,12 +73,12 @@ def log_betting(losses: Array, limit: float | FloatArray, delta: float = 0.1) ->
     """Betting (Waudby-Smith and Ramdas): p = 1 / the largest capital reached.
 
     ``losses``: shape (n, m), in an order that does not depend on their values; NaN rows' entries do
-    not count. ``limit``: one, or one for each row. The capital prod(1 + bet (limit - loss)) is a supermartingale under H whenever a bet
-    depends on the past alone and lies in [0, 1 / (1 - limit)], so Ville's inequality makes p
-    super-uniform. The bet is the one that would reach the capital still missing in the time that
-    is left, at the variance seen so far (Voracek and Orabona's target-recalculating bets): it loses
-    little against the normal approximation where a constant bet loses a lot. ``delta`` is the level
-    that matters most, and only steers the bets.
+    not count. ``limit``: one, or one for each row. The capital prod(1 + bet (limit - loss)) is a
+    supermartingale under H whenever a bet depends on the past alone and lies in [0, 1 / (1 -
+    limit)], so Ville's inequality makes p super-uniform. The bet is the one that would reach the
+    capital still missing in the time that is left, at the variance seen so far (Voracek and
+    Orabona's target-recalculating bets): it loses little against the normal approximation where a
+    constant bet loses a lot. ``delta`` is the level that matters most, and only steers the bets.
     """
     losses = np.asarray(losses, dtype=np.float64)
     n_configs = len(losses)

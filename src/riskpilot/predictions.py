@@ -27,9 +27,9 @@ def losses_from_predictions(
     """The losses of every risk that is known by its name, and of the free objective if it is.
 
     ``labels``: shape (m,), classes as whole numbers or booleans. ``predictions``: shape (m,) for
-    one configuration or (n, m) for many; -1 hands an example over. ``groups``: shape (m,), or a mapping
-    of names to such arrays where risks have different groups. The free objective becomes one number
-    per configuration. What has no known name is left out: add it to the result.
+    one configuration or (n, m) for many; -1 hands an example over. ``groups``: shape (m,), or a
+    mapping of names to such arrays where risks have different groups. The free objective becomes
+    one number per configuration. What has no known name is left out: add it to the result.
 
     >>> problem = Problem([Risk("precision", at_least=0.9)], minimize="false_negative_rate")
     >>> losses_from_predictions(problem, [1, 0, 1, 0], [[1, 1, 0, 0]])

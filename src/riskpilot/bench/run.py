@@ -49,9 +49,9 @@ def run(
     splits. ``jobs``: processes. What was finished before is not run again.
     """
     console = Console()
-    names = list(tasks or (QUICK_TASKS if quick else all_tasks.NAMES))
+    names = list(tasks or (QUICK_TASKS if quick else _replayed()))
     chosen = list(methods or (QUICK_METHODS if quick else METHODS))
-    _check("A task", names, all_tasks.NAMES)
+    _check("A task", names, _replayed())
     _check("A method", chosen, tuple(METHODS))
     ready, missing = at.available(names)
     for name, reason in missing.items():
@@ -125,3 +125,7 @@ def _command(
     parts += [f"--method {name}" for name in methods or ()]
     parts += [f"--{name} {n}" for name, n in (("seeds", seeds), ("splits", splits)) if n]
     return " ".join(parts)
+
+
+def _replayed() -> list[str]:
+    return [name for name in all_tasks.NAMES if name not in all_tasks.GROUPED]

@@ -10,7 +10,7 @@ from riskpilot.tasks import fairness, pruning, robustness, vae
 from riskpilot.tasks.synthetic import synthetic
 from riskpilot.tasks.task import Task
 
-__all__ = ["NAMES", "TABLES_VARIABLE", "Task", "load", "synthetic", "table_path"]
+__all__ = ["GROUPED", "NAMES", "TABLES_VARIABLE", "Task", "load", "synthetic", "table_path"]
 
 TABLES_VARIABLE = "RISKPILOT_TABLES"
 _CHECKOUT = Path(__file__).resolve().parents[3] / "experiments"
@@ -22,12 +22,17 @@ _LOADERS: dict[str, tuple[str, Callable[[Path], Task]]] = {
     "celeba": ("celeba/table.npz", robustness.load_celeba),
     "selective_waterbirds": ("waterbirds/table.npz", robustness.load_selective_waterbirds),
     "selective_celeba": ("celeba/table.npz", robustness.load_selective_celeba),
+    "fairness_gap": ("fairness/table.npz", fairness.load_fairness_gap),
+    "waterbirds_worst": ("waterbirds/table.npz", robustness.load_waterbirds_worst),
+    "celeba_worst": ("celeba/table.npz", robustness.load_celeba_worst),
     "vae": ("vae/table.npz", vae.load_vae),
     "pruning": ("pruning/table.npz", pruning.load_pruning),
     "early_exit": ("early_exit/table.npz", pruning.load_early_exit),
 }
 NAMES = (*_LOADERS, "synthetic")
-_SEEDED = ("fairness", "synthetic")
+# Those whose limits are on groups; the replay of many splits counts means alone.
+GROUPED = ("fairness_gap", "waterbirds_worst", "celeba_worst")
+_SEEDED = ("fairness", "fairness_gap", "synthetic")
 
 
 def load(name: str, *, seed: int | None = None, tables: str | Path | None = None) -> Task:
@@ -56,6 +61,8 @@ def load(name: str, *, seed: int | None = None, tables: str | Path | None = None
     path = table_path(name, tables)
     if name == "fairness":
         return fairness.load_fairness(path, seed or 0)
+    if name == "fairness_gap":
+        return fairness.load_fairness_gap(path, seed or 0)
     return _LOADERS[name][1](path)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from optuna.distributions import FloatDistribution
 
+from riskpilot.measures import WorstGroup
 from riskpilot.problem import Problem, Risk
 from riskpilot.tasks import table
 from riskpilot.tasks.task import Config, FloatArray, IntArray, Losses, Split, Task, nearest
@@ -19,6 +20,8 @@ from riskpilot.tasks.task import Config, FloatArray, IntArray, Losses, Split, Ta
 SPLITS: tuple[Split, ...] = ("validation", "held_out")
 MISCOVERAGE = 0.05
 WATERBIRDS_CELLS = ((0.155,), (0.165,), (0.175,), (0.185,))
+WATERBIRDS_WORST_CELLS = ((0.3,), (0.33,), (0.36,), (0.4,))
+CELEBA_WORST_CELLS = ((0.35,), (0.4,), (0.45,), (0.5,))
 CELEBA_CELLS = ((0.16,), (0.18,), (0.2,), (0.22,), (0.24,))
 SELECTIVE_WATERBIRDS_CELLS = tuple((limit, MISCOVERAGE) for limit in (0.145, 0.155, 0.165, 0.175))
 SELECTIVE_CELEBA_CELLS = tuple((limit, MISCOVERAGE) for limit in (0.16, 0.18, 0.2, 0.22))
@@ -44,6 +47,16 @@ def load_waterbirds(path: str | Path) -> Task:
 def load_celeba(path: str | Path) -> Task:
     """Blond hair, with being male as the spurious attribute."""
     return _robustness("celeba", path, CELEBA_CELLS)
+
+
+def load_waterbirds_worst(path: str | Path) -> Task:
+    """Waterbirds with a limit on the worst group's error, and the average error free."""
+    return _worst("waterbirds_worst", path, WATERBIRDS_WORST_CELLS)
+
+
+def load_celeba_worst(path: str | Path) -> Task:
+    """CelebA with a limit on the worst group's error, and the average error free."""
+    return _worst("celeba_worst", path, CELEBA_WORST_CELLS)
 
 
 def load_selective_waterbirds(path: str | Path) -> Task:
@@ -112,6 +125,32 @@ def _robustness(name: str, path: str | Path, cells: Sequence[tuple[float, ...]])
         free=free,
         grid=[{"lam": float(value)} for value in lam],
         safe={"lam": 0.0},
+    )
+
+
+def _worst(name: str, path: str | Path, cells: Sequence[tuple[float, ...]]) -> Task:
+    lam, _, predictions = _read(path)
+
+    def losses(split: Split, config: Config) -> Losses:
+        seen = predictions[split]
+        return {"worst_group_error": seen.wrong[nearest(lam, config["lam"])], "groups": seen.group}
+
+    def free(split: Split, config: Config, rows: IntArray | None) -> float:
+        wrong = predictions[split].wrong[nearest(lam, config["lam"])]
+        return float((wrong if rows is None else wrong[rows]).mean())
+
+    return Task(
+        name=name,
+        problem=Problem([Risk("worst_group_error", statistic=WorstGroup())], minimize="error"),
+        cells=cells,
+        space={"lam": FloatDistribution(0.0, 1.0)},
+        n_trials=15,
+        n_startup_trials=5,
+        size={split: len(predictions[split].group) for split in SPLITS},
+        losses=losses,
+        free=free,
+        grid=[{"lam": float(value)} for value in lam],
+        safe={"lam": 1.0},
     )
 
 

@@ -16,7 +16,8 @@ from optuna.trial import BaseTrial
 
 from riskpilot.errors import TableError
 from riskpilot.losses import Evaluation
-from riskpilot.problem import Problem
+from riskpilot.predictions import measure
+from riskpilot.problem import Problem, Risk
 
 Config = dict[str, Any]
 Split = Literal["validation", "held_out"]
@@ -43,7 +44,7 @@ class Task:
     size: Mapping[Split, int]
     losses: Callable[[Split, Config], Losses]
     """Per-example losses of each risk, shape (size[split],) each; NaN where a risk is conditional
-    and the example does not count. A continuous configuration goes to the nearest grid point."""
+    and the example does not count; beside them the groups of risks that have some. A continuous configuration goes to the nearest grid point."""
     free: Callable[[Split, Config, IntArray | None], float]
     """The free objective on the given rows of a split (all rows where None)."""
     grid: Sequence[Config] | None = None
@@ -91,8 +92,9 @@ class Task:
         names = (*self.problem.names, self.problem.minimize)
         means = {name: np.empty(len(self.grid)) for name in names}
         for index, config in enumerate(self.grid):
-            for name, losses in self.losses(split, config).items():
-                means[name][index] = _mean(losses if rows is None else losses[rows])
+            losses = self.losses(split, config)
+            for risk in self.problem.risks:
+                means[risk.name][index] = _value(risk, losses, rows)
             means[self.problem.minimize][index] = self.free(split, config, rows)
         return means
 
@@ -104,6 +106,14 @@ def nearest(grid: FloatArray, value: float) -> int:
     5
     """
     return int(np.argmin(np.abs(grid - value)))
+
+
+def _value(risk: Risk, losses: Losses, rows: IntArray | None) -> float:
+    values = losses[risk.name] if rows is None else losses[risk.name][rows]
+    if not risk.needs_groups:
+        return _mean(values)
+    groups = losses[risk.groups] if rows is None else losses[risk.groups][rows]
+    return float(measure(risk.statistic, values[None], groups)[0])
 
 
 def _mean(losses: npt.NDArray[Any]) -> float:
