@@ -40,6 +40,13 @@ def evaluated(evaluation, problem=P, n_trials=1):
     return study
 
 
+def grouped(groups, statistic=None):
+    problem = rp.Problem([rp.Risk("error", 0.2, statistic=statistic or rp.GroupGap())], "cost")
+    beside = {} if groups is None else {"groups": groups}
+    validation = {**V, "groups": np.arange(50) % 2}
+    return table(problem, validation, {**C, **beside})
+
+
 def finished():
     return evaluated(rp.Evaluation({"error": V["error"][0], "cost": 1.0}))
 
@@ -70,6 +77,154 @@ TABLE = {
     "a range upside down": (rp.ProblemError, r"\[1\.0, 0\.0\]", lambda: rp.Risk("e", 0.5, 1, 0)),
     "a range without end": (rp.ProblemError, r"high.*inf", lambda: rp.Risk("e", 0.5, high=INF)),
     "an unknown test": (rp.ProblemError, r"'clt'", lambda: rp.Risk("e", 0.5, p_value="clt")),
+    # statistics
+    "a statistic that is a word": (
+        rp.ProblemError,
+        r"'median'",
+        lambda: rp.Risk("e", 0.1, statistic="median"),
+    ),
+    "a level in per cent": (rp.ProblemError, r"95", lambda: rp.CVaR(95)),
+    "a level of one": (rp.ProblemError, r"is 1", lambda: rp.Quantile(1)),
+    "groups that are one name": (rp.ProblemError, r"'men'", lambda: rp.WorstGroup("men")),
+    "a gap of one group": (rp.ProblemError, r"\('a',\)", lambda: rp.GroupGap(("a",))),
+    "a group named twice": (rp.ProblemError, r"'a', 'a'", lambda: rp.GroupGap(("a", "a"))),
+    "a direction without groups": (rp.ProblemError, r"None", lambda: rp.Ratio(directed=True)),
+    "a ratio of signed losses": (
+        rp.ProblemError,
+        r"low is -1",
+        lambda: rp.Risk("e", 0.1, low=-1, statistic=rp.Ratio()),
+    ),
+    "a limit that no gap exceeds": (
+        rp.ProblemError,
+        r"is 1\.0",
+        lambda: rp.Risk("e", 1, statistic=rp.GroupGap()),
+    ),
+    "a test that a quantile does not have": (
+        rp.ProblemError,
+        r"Quantile.*'hoeffding'",
+        lambda: rp.Risk("e", 0.1, p_value="hoeffding", statistic=rp.Quantile()),
+    ),
+    "groups by an array": (
+        rp.ProblemError,
+        r"groups=\"sex\"",
+        lambda: rp.Risk("e", 0.1, statistic=rp.GroupGap(), groups=[0, 1]),
+    ),
+    "two limits": (rp.ProblemError, r"'e'.*one limit", lambda: rp.Risk("e", 0.1, at_most=0.2)),
+    "a lower limit on an error": (
+        rp.ProblemError,
+        r"'error'.*at_most=",
+        lambda: rp.Risk("error", at_least=0.9),
+    ),
+    "an upper limit on precision": (
+        rp.ProblemError,
+        r"'precision'.*at_least=",
+        lambda: rp.Risk("precision", at_most=0.1),
+    ),
+    "a lower limit on an unknown metric": (
+        rp.ProblemError,
+        r"'precison'.*'precision'",
+        lambda: rp.Risk("precison", at_least=0.9),
+    ),
+    "a lower limit that is a word": (
+        rp.ProblemError,
+        r"'high'",
+        lambda: rp.Risk("recall", at_least="high"),
+    ),
+    "groups named as a risk": (
+        rp.ProblemError,
+        r"'e'.*twice",
+        lambda: rp.Problem([rp.Risk("e", 0.1, statistic=rp.GroupGap(), groups="e")], "c"),
+    ),
+    "a stored statistic of another kind": (
+        rp.ProblemError,
+        r"'median'",
+        lambda: rp.Risk.from_dict({"name": "e", "limit": 0.1, "statistic": {"kind": "median"}}),
+    ),
+    # groups
+    "no groups": (rp.LossError, r"'groups'.*missing", lambda: grouped(None)),
+    "groups of another length": (rp.LossError, r"\(59,\)", lambda: grouped([0, 1] * 29 + [0])),
+    "groups that differ by configuration": (
+        rp.LossError,
+        r"\(3, 60\)",
+        lambda: grouped(np.arange(180).reshape(3, 60) % 7),
+    ),
+    "a group that is NaN": (rp.LossError, r"NaN", lambda: grouped([NAN] + [1.0] * 59)),
+    "a group that is missing": (rp.LossError, r"missing", lambda: grouped([None] + ["a"] * 59)),
+    "a group that validation does not know": (
+        rp.LossError,
+        r"'2' is in calibration",
+        lambda: grouped([0, 1, 2] * 20),
+    ),
+    "a group that calibration lacks": (
+        rp.LossError,
+        r"'1' is in validation",
+        lambda: grouped([0] * 60, rp.WorstGroup()),
+    ),
+    "a group without examples": (
+        rp.LossError,
+        r"'x' has no example",
+        lambda: grouped([0, 1] * 30, rp.WorstGroup(("0", "x"))),
+    ),
+    "a comparison of one group": (rp.LossError, r"two groups", lambda: grouped([0] * 60)),
+    # weights and predictions
+    "a weight above its bound": (
+        rp.LossError,
+        r"\[0, 2\].*3",
+        lambda: rp.weighted([0, 1], [0.5, 3], largest=2),
+    ),
+    "a weight below zero": (
+        rp.LossError,
+        r"-0\.5",
+        lambda: rp.weighted([0, 1], [-0.5, 1], largest=2),
+    ),
+    "a weight that is NaN": (
+        rp.LossError,
+        r"nan",
+        lambda: rp.weighted([0, 1], [NAN, 1], largest=2),
+    ),
+    "weights of another mean": (
+        rp.LossError,
+        r"mean of 2",
+        lambda: rp.weighted(np.zeros(90), np.full(90, 2.0), largest=2),
+    ),
+    "weights of another length": (
+        rp.LossError,
+        r"\(3,\)",
+        lambda: rp.weighted([0, 1], [1, 1, 1], largest=2),
+    ),
+    "weighted losses below zero": (
+        rp.LossError,
+        r"-1",
+        lambda: rp.weighted([-1, 1], [1, 1], largest=2),
+    ),
+    "scores instead of predictions": (
+        rp.LossError,
+        r"float64.*scores >= 0\.5",
+        lambda: rp.losses_from_predictions(rp.Risk("error", 0.1), [0, 1], [0.2, 0.7]),
+    ),
+    "predictions of another length": (
+        rp.LossError,
+        r"\(2,\).*\(3,\)",
+        lambda: rp.losses_from_predictions(rp.Risk("error", 0.1), [0, 1], [0, 1, 1]),
+    ),
+    "predictions for a risk of no known name": (
+        rp.ProblemError,
+        r"harm",
+        lambda: rp.losses_from_predictions(rp.Risk("harm", 0.1), [0, 1], [0, 1]),
+    ),
+    "a condition that was not declared": (
+        rp.ProblemError,
+        r"'precision'.*conditional=True",
+        lambda: rp.losses_from_predictions(rp.Risk("precision", 0.1), [0, 1], [0, 1]),
+    ),
+    "a gap without groups": (
+        rp.LossError,
+        r"'groups'",
+        lambda: rp.losses_from_predictions(
+            rp.Risk("demographic_parity_gap", at_most=0.1), [0, 1], [0, 1]
+        ),
+    ),
+    "a statistic of no losses": (rp.LossError, r"\(2,\)", lambda: rp.measure(rp.Mean(), [0, 1])),
     # problems
     "no risk at all": (rp.ProblemError, r"at least one risk.*empty", lambda: rp.Problem([], "c")),
     "risks that are nothing": (rp.ProblemError, r"None", lambda: rp.Problem(None, "c")),

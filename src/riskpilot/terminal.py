@@ -83,7 +83,7 @@ def show_plans(console: Console, plans: Sequence[RiskPlan], delta: float) -> Non
     rows = []
     for plan in plans:
         cells = [
-            f"{plan.risk.name} <= {plan.risk.limit:g}",
+            str(plan.risk),
             plan.family.replace("_", "-"),
             f"{plan.n_calibration:,}",
             "none" if plan.largest_mean is None else f"{plan.largest_mean:.5g}",

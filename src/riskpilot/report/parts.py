@@ -61,9 +61,9 @@ def _risk_card(story: Story, i: int, risk: Risk, bound: float) -> str:
     }
     listed = "".join(f"<dt>{k}</dt><dd>{escaped(v)}</dd>" for k, v in rows.items())
     return (
-        f'<div class="card"><h3>{escaped(risk.name)}</h3>'
+        f'<div class="card"><h3>{escaped(risk.label)}</h3>'
         f'<div class="scale{"" if passed else " broken"}" role="img" '
-        f'aria-label="{escaped(risk.name)}: {escaped(rows["on calibration data"])}, limit '
+        f'aria-label="{escaped(risk.label)}: {escaped(rows["on calibration data"])}, limit '
         f'{escaped(rows["limit"])}">{bar}'
         f'<span class="mean" style="width:{place(mean)}"></span>'
         f'<span class="limit" style="left:{place(risk.limit)}"></span></div>'
@@ -95,8 +95,8 @@ def not_covered(story: Story) -> str:
     return f"""<section><h2>What the promise does not cover</h2><ul>
 <li><b>Other data.</b> It holds for data that comes about as the calibration data did. Where the
 world shifts, a limit can be broken without any sign of it here.</li>
-<li><b>Every single case.</b> A limit is on a mean over many examples, not on each of them, nor on
-each group among them.</li>
+<li><b>Every single case.</b> A limit is on a number made of many examples, not on each of them, nor
+on groups among them that no limit is about.</li>
 <li><b>The other {level}.</b> Of many selections made this way, a share of up to {level} may break
 a limit: the calibration data can be unrepresentative by chance.</li>
 <li><b>{free}.</b> It was made small on validation data; its value on new data is not bounded.</li>

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot import measures
 from riskpilot.certificate import Certificate
 from riskpilot.losses import ValidationLosses
 from riskpilot.plan import TestPlan, TestResult
@@ -71,9 +72,14 @@ def sentence(story: Story) -> str:
 
 def limits(story: Story) -> str:
     return " and ".join(
-        f"{risk.name} at or below {amount(risk, risk.limit or 0.0)}"
+        f"{risk.label} at or below {amount(risk, risk.limit or 0.0)}{_what(risk)}"
         for risk in story.plan.problem.risks
     )
+
+
+def _what(risk: Risk) -> str:
+    told = measures.words(risk.statistic)
+    return f" ({told})" if told else ""
 
 
 def plain(value: Any) -> str:

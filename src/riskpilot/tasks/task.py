@@ -44,7 +44,8 @@ class Task:
     size: Mapping[Split, int]
     losses: Callable[[Split, Config], Losses]
     """Per-example losses of each risk, shape (size[split],) each; NaN where a risk is conditional
-    and the example does not count; beside them the groups of risks that have some. A continuous configuration goes to the nearest grid point."""
+    and the example does not count; beside them the groups of risks that have some. A continuous
+    configuration goes to the nearest grid point."""
     free: Callable[[Split, Config, IntArray | None], float]
     """The free objective on the given rows of a split (all rows where None)."""
     grid: Sequence[Config] | None = None
