@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import beta, binom
 
-from riskpilot.evidence import contrast_log_p
+from riskpilot.evidence import Contrast
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -32,7 +32,9 @@ Test = Callable[[BoolArray, BoolArray, BoolArray, BoolArray], BoolArray]
 
 def differences(x: BoolArray, y: BoolArray, _: BoolArray, __: BoolArray) -> BoolArray:
     """Betting on differences between examples of one group and shares of the other."""
-    log_p = contrast_log_p(x.astype(float), y.astype(float), 1.0, -1.0, LIMIT, DELTA)
+    claim = Contrast(1.0, -1.0, LIMIT)
+    n = min(x.shape[1], y.shape[1])
+    log_p = claim.log_p(claim.differences(x.astype(float), y.astype(float), n), DELTA)
     return np.asarray(log_p < np.log(DELTA))
 
 

@@ -22,6 +22,9 @@ def rows(quick: bool) -> Iterator[Row]:
     yield selection(np.bool_, QUICK_SHAPE if quick else BOOLEAN_SHAPE, 2.0, repeats)
     for dtype in (np.int8, np.uint8, np.float64):
         yield selection(dtype, QUICK_SHAPE if quick else OTHER_SHAPE, None, repeats)
+    shape = QUICK_SHAPE if quick else BOOLEAN_SHAPE
+    yield grouped("worst group", rp.WorstGroup(), 0.1, shape, 3.0, repeats)
+    yield grouped("gap", rp.GroupGap(), 0.05, shape, None, repeats)
     shape = QUICK_SHAPE if quick else BETTING_SHAPE
     losses = np.random.default_rng(0).beta(1, 20, size=shape)
     yield compare(
@@ -50,6 +53,36 @@ def selection(
             calibration={"error": calibration},
         ),
         lambda: (validation.sum(axis=1), calibration.sum(axis=1)),
+        goal="within",
+        target=target,
+        repeats=repeats,
+    )
+
+
+def grouped(
+    name: str,
+    statistic: rp.WorstGroup | rp.GroupGap,
+    limit: float,
+    shape: tuple[int, int],
+    target: float | None,
+    repeats: int,
+) -> Row:
+    """A limit on a statistic of eight groups against a limit on the mean of the same losses."""
+    validation, calibration = (table(np.bool_, shape, seed) for seed in (0, 1))
+    one, other = (np.random.default_rng(seed).integers(0, 8, shape[1]) for seed in (2, 3))
+    cost = np.linspace(1, 0, shape[0])
+    seen, sealed = {"error": validation, "cost": cost}, {"error": calibration}
+    limited = rp.Problem([rp.Risk("error", limit, statistic=statistic)], minimize="cost")
+    plain = rp.Problem([rp.Risk("error", 0.1)], minimize="cost")
+    return compare(
+        f"select_from_losses, {shape[0]:,} x {shape[1]:,} bool, {name} of 8",
+        "a limit on the mean",
+        lambda: rp.select_from_losses(
+            limited,
+            validation={**seen, "groups": one},
+            calibration={**sealed, "groups": other},
+        ),
+        lambda: rp.select_from_losses(plain, validation=seen, calibration=sealed),
         goal="within",
         target=target,
         repeats=repeats,

@@ -4,9 +4,8 @@ Every test is valid in finite samples. What must be fixed beforehand, the family
 begins, comes from validation data; the order in which examples are seen comes from a seed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,9 @@ from riskpilot.problem import Risk
 from riskpilot.statistics import GroupSummary, Summary, log_p_from_sums, pairs
 
 FloatArray = npt.NDArray[np.float64]
+
+_CHUNK = 4_000_000  # losses that are compared at a time
+_ALIKE = 1.1  # comparisons whose sizes differ by less are tested together
 
 
 @dataclass(frozen=True)
@@ -91,25 +93,39 @@ def _worst_group(
     return np.asarray(np.max(parts, axis=0))
 
 
-def contrast_log_p(
-    x: FloatArray, y: FloatArray, a: float, b: float, bound: float, delta: float
-) -> FloatArray:
-    """log p-values of "a E[x] + b E[y] is above ``bound``", shape (r,).
+@dataclass(frozen=True)
+class Contrast:
+    """The claim a E[x] + b E[y] <= ``bound`` about the losses x and y, in [0, 1], of two groups.
 
-    ``x``, ``y``: losses in [0, 1] of two groups, shapes (r, n) and (r, k), without NaN. Each
-    example of the smaller group stands against the mean of its own share of the larger one. That
-    makes independent differences with the right mean and, by the shares, hardly any more variance
-    than the difference of the two means; they are tested as the bounded losses that they are.
+    Each example of the smaller group stands against the mean of its own share of the larger one.
+    That makes independent differences with the right mean and, by the shares, hardly any more
+    variance than the difference of the two means; they are tested as the bounded losses they are.
     """
-    n = min(x.shape[1], y.shape[1])
-    low = min(a, 0.0) + min(b, 0.0)
-    width = abs(a) + abs(b)
-    limit = (bound - low) / width
-    if n == 0 or limit <= 0:
-        return np.zeros(len(x))
-    values = a * _shares(x, n) + b * _shares(y, n)
-    unit = np.clip((values - low) / width, 0.0, 1.0)
-    return p_values.log_betting(unit, min(limit, 1 - 1e-12), delta)
+
+    a: float
+    b: float
+    bound: float
+
+    def differences(self, x: FloatArray, y: FloatArray, n: int) -> FloatArray:
+        """``n`` of them for each configuration, on the unit scale, shape (r, n).
+
+        ``x``, ``y``: shapes (r, at least n), without NaN.
+        """
+        low, width = self._range
+        values = self.a * _shares(x, n) + self.b * _shares(y, n)
+        return np.clip((values - low) / width, 0.0, 1.0)
+
+    def log_p(self, differences: FloatArray, delta: float) -> FloatArray:
+        """log p-values of "the claim is wrong", shape (r,)."""
+        low, width = self._range
+        limit = (self.bound - low) / width
+        if limit <= 0 or differences.shape[1] == 0:
+            return np.zeros(len(differences))
+        return p_values.log_betting(differences, min(limit, 1 - 1e-12), delta)
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        return min(self.a, 0.0) + min(self.b, 0.0), abs(self.a) + abs(self.b)
 
 
 def _shares(values: FloatArray, n: int) -> FloatArray:
@@ -130,31 +146,51 @@ def _contrast(
     assert groups is not None
     assert isinstance(statistic, GroupGap | Ratio)
     if isinstance(statistic, GroupGap):
-        gap = 2 * limit - 1 if statistic.directed else limit
-        contrast = partial(contrast_log_p, a=1.0, b=-1.0, bound=gap, delta=settings.delta)
-    else:  # r y - x <= 0
-        contrast = partial(contrast_log_p, a=-1.0, b=1 - limit, bound=0.0, delta=settings.delta)
-    values = losses.unit_rows(rows)
+        claim = Contrast(1.0, -1.0, 2 * limit - 1 if statistic.directed else limit)
+    else:
+        claim = Contrast(-1.0, 1 - limit, 0.0)  # r y - x <= 0
     shuffle = _shuffle(losses.n_examples, settings.seed)
-    parts = [values[:, shuffle[groups.codes[shuffle] == g]] for g in range(len(groups.names))]
-    found = []
-    for i, j in pairs(statistic, len(groups.names)):
-        x, y = parts[i], parts[j]
-        if np.isnan(x).any() or np.isnan(y).any():
-            found.append(_row_by_row(contrast, x, y))
+    members = [shuffle[groups.codes[shuffle] == g] for g in range(len(groups.names))]
+    compared = pairs(statistic, len(groups.names))
+    step = max(1, _CHUNK // (losses.n_examples * len(groups.names)))
+    parts = []
+    for start in range(0, len(rows), step):
+        values = losses.unit_rows(rows[start : start + step])
+        by_group = [values[:, columns] for columns in members]
+        if np.isnan(values).any():  # every configuration has examples, and pairs, of its own
+            found = [
+                _of_one(claim, [part[i] for part in by_group], compared, settings.delta)
+                for i in range(len(values))
+            ]
+            parts.append(np.array(found))
         else:
-            found.append(contrast(x, y))
-    return np.asarray(np.max(found, axis=0))
+            parts.append(_of_many(claim, by_group, compared, settings.delta))
+    return np.concatenate(parts)
 
 
-def _row_by_row(contrast: Callable[..., FloatArray], x: FloatArray, y: FloatArray) -> FloatArray:
-    """Where some losses do not count, every configuration has pairs of its own."""
-    return np.array(
-        [
-            contrast(one[~np.isnan(one)][None], other[~np.isnan(other)][None])[0]
-            for one, other in zip(x, y, strict=True)
-        ]
-    )
+def _of_one(
+    claim: Contrast, parts: list[FloatArray], compared: list[tuple[int, int]], delta: float
+) -> float:
+    counted = [part[~np.isnan(part)][None] for part in parts]
+    return float(_of_many(claim, counted, compared, delta)[0])
+
+
+def _of_many(
+    claim: Contrast, parts: list[FloatArray], compared: list[tuple[int, int]], delta: float
+) -> FloatArray:
+    """Comparisons of about the same size are tested together, with as many differences as the
+    smallest of them has examples: many short arrays would take longer than one."""
+    sizes = {(i, j): min(parts[i].shape[1], parts[j].shape[1]) for i, j in compared}
+    left = sorted(compared, key=lambda pair: sizes[pair])
+    worst = np.full(len(parts[0]), -np.inf)
+    while left:
+        n = sizes[left[0]]
+        together = [pair for pair in left if sizes[pair] <= _ALIKE * n]
+        left = left[len(together) :]
+        stacked = np.concatenate([claim.differences(parts[i], parts[j], n) for i, j in together])
+        log_p = claim.log_p(stacked, delta).reshape(len(together), -1)
+        np.maximum(worst, log_p.max(axis=0), out=worst)
+    return worst
 
 
 def _tail_mean(

@@ -301,7 +301,8 @@ def _read_table(risk: Risk, array: Array, split: str, groups: Groups | None) -> 
     plain = Summary(n, total, squares, above_zero, binary)
     summary = plain if more is None else more.summary(plain)
     if groups is not None:
-        digests = [hashlib.sha256(groups.digest + digest).digest() for digest in digests]
+        own = groups.digest
+        digests = [hashlib.sha256(own + digest).digest() for digest in digests]
     values = packed if packable else array
     return RiskLosses(risk, values, m, summary, tuple(digests), groups)
 

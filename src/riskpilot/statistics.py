@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -84,26 +85,25 @@ class GroupSummary:
     @property
     def n(self) -> IntArray:
         """The number of examples behind the statistic: those of the smaller group of a pair."""
-        return self._worst()[2]
+        return self._worst[2]
 
     @property
     def mean(self) -> FloatArray:
-        return self._worst()[0]
+        return self._worst[0]
 
     @property
     def standard_error(self) -> FloatArray:
-        return self._worst()[1]
+        return self._worst[1]
 
     @property
     def standard_deviation(self) -> FloatArray:
-        _, error, n = self._worst()
+        _, error, n = self._worst
         return np.asarray(error * np.sqrt(n))
 
+    @cached_property
     def _worst(self) -> tuple[FloatArray, FloatArray, IntArray]:
-        if isinstance(self.statistic, WorstGroup):
-            parts = [(part.mean, part.standard_error, part.n) for part in self.sums]
-        else:
-            parts = [self.pair(i, j) for i, j in self.pairs]
+        worst_group = isinstance(self.statistic, WorstGroup)
+        parts = self._groups if worst_group else [self.pair(i, j) for i, j in self.pairs]
         values, errors, sizes = (np.stack(column) for column in zip(*parts, strict=True))
         # Of two that are alike the one with fewer examples tells: it is harder to certify.
         worst = np.lexsort((-sizes, values), axis=0)[-1][None]
@@ -111,6 +111,11 @@ class GroupSummary:
             np.take_along_axis(a, worst, axis=0)[0] for a in (values, errors, sizes)
         )
         return value, error, size
+
+    @cached_property
+    def _groups(self) -> list[tuple[FloatArray, FloatArray, IntArray]]:
+        """Mean, standard error and size of each group."""
+        return [(part.mean, part.standard_error, part.n) for part in self.sums]
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -120,19 +125,17 @@ class GroupSummary:
 
     def pair(self, i: int, j: int) -> tuple[FloatArray, FloatArray, IntArray]:
         """Value, standard error and size of one comparison; shape (n_configs,) each."""
-        one, other = self.sums[i], self.sums[j]
-        n = np.minimum(one.n, other.n)
+        (one, error_one, n_one), (other, error_other, n_other) = self._groups[i], self._groups[j]
+        n = np.minimum(n_one, n_other)
         if isinstance(self.statistic, GroupGap):
-            value = one.mean - other.mean
-            error = np.sqrt(one.standard_error**2 + other.standard_error**2)
+            value, error = one - other, np.hypot(error_one, error_other)
             if self.statistic.directed:
                 value, error = (value + 1) / 2, error / 2
         else:
-            base = np.maximum(other.mean, 1e-12)
-            ratio = np.where(other.mean > 0, one.mean / base, 1.0)
+            base = np.maximum(other, 1e-12)
+            ratio = np.where(other > 0, one / base, 1.0)
             value = 1 - ratio
-            spread = np.sqrt(one.standard_error**2 + (ratio * other.standard_error) ** 2)
-            error = np.minimum(spread / base, 1.0)
+            error = np.minimum(np.hypot(error_one, ratio * error_other) / base, 1.0)
         return np.where(n > 0, value, 1.0), error, n
 
     def record(self, row: int) -> dict[str, Any]:
