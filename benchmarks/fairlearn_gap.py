@@ -3,8 +3,8 @@
 
 A gap of at most 0.05 between the rates of positive predictions of men and women is asked for. For
 each split of the data Fairlearn trains under that constraint, and under two tighter ones. Its own
-answer is the model of the constraint that was asked for; riskpilot chooses among the three. Both are
-measured on examples that neither has seen.
+answer is the model of the constraint that was asked for; riskpilot chooses among the three. Both
+are measured on examples that neither has seen.
 """
 
 import argparse

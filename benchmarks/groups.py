@@ -132,7 +132,7 @@ def draw(path: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> dict[str, dict[str, float]]:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.groups", description=__doc__)
-    parser.add_argument("--splits", type=int, default=200)
+    parser.add_argument("--splits", type=int, default=100)
     parser.add_argument("--out", type=Path, default=PICTURE, help="where the picture goes")
     options = parser.parse_args(arguments)
     found = {}
