@@ -8,8 +8,10 @@ import pytest
 
 import riskpilot as rp
 from riskpilot import measures
+from riskpilot.audit import audit
 from riskpilot.bounds import upper_bounds
 from riskpilot.plots import power_curves
+from riskpilot.tables import save_losses
 
 N, K, M = 12, 1500, 3000
 GROUPS = {"validation": np.arange(K) % 3, "calibration": np.arange(M) % 3}
@@ -91,6 +93,12 @@ def test_a_certificate_is_recomputed_from_the_losses(kind, tmp_path):
     assert rp.verify(certificate, **tables(kind)).ok
 
 
+def test_a_certificate_is_checked_against_a_file_of_losses(kind, tmp_path):
+    path = selected(kind).certificate.save(tmp_path / "c.json")
+    losses_path = save_losses(tmp_path / "losses.npz", **tables(kind))
+    assert audit(path, str(losses_path), None, None).ok
+
+
 def test_other_groups_are_told(kind):
     if not RISKS[kind].needs_groups:
         pytest.skip("no groups")
@@ -128,6 +136,8 @@ def test_a_study_selects_what_its_losses_as_a_table_select(kind, tmp_path):
     assert from_study.plan.order == from_table.plan.order
     np.testing.assert_allclose(from_study.result.log_p, from_table.result.log_p, rtol=1e-4)
     assert from_study.config == {"row": from_table.config["index"]}
+    path = from_study.certificate.save(tmp_path / "c.json")
+    assert audit(path, f"sqlite:///{tmp_path}/s.db", None, None).ok
 
 
 def test_the_search_is_guided_by_any_statistic(kind):

@@ -35,7 +35,7 @@ def audit(path: Path, losses: str, study_name: str | None, artifacts: Path | Non
     else:
         table = read_losses(losses)
     problem = Problem.from_dict(certificate.problem)
-    table = table.only(problem.names, problem.minimize)
+    table = table.only([*problem.names, *problem.beside], problem.minimize)
     result = verify(certificate, validation=table.validation, calibration=table.calibration)
     differences += [*result.differences, *_other_configs(certificate, table)]
     return Verification(tuple(differences))

@@ -283,7 +283,7 @@ def status(
 
 
 def _select_from_table(problem: Problem, path: str, procedure: Procedure, seed: int) -> Selection:
-    table = read_losses(path).only(problem.names, problem.minimize)
+    table = read_losses(path).only([*problem.names, *problem.beside], problem.minimize)
     return select_from_losses(
         problem,
         validation=table.validation,

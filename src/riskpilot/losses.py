@@ -199,13 +199,12 @@ def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, 
             f"{split} must map names to losses, but it is a {type(losses).__name__}. "
             f'Write {split}={{"{problem.names[0]}": array, ...}}.'
         )
-    beside = {risk.groups for risk in problem.risks if risk.needs_groups}
-    known = {*problem.names, problem.minimize, *beside}
+    known = {*problem.names, problem.minimize, *problem.beside}
     unknown = sorted(set(map(str, losses)) - known)
     if unknown:
         raise LossError(
-            f"{split}: {unknown[0]!r} is neither a risk{' nor groups' if beside else ''} nor the "
-            f"free objective. "
+            f"{split}: {unknown[0]!r} is neither a risk nor the free objective"
+            f"{' nor the groups of a risk' if problem.beside else ''}. "
             f"The problem knows {', '.join(sorted(known))}; rename or remove it."
         )
     missing = [name for name in problem.names if name not in losses]

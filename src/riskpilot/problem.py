@@ -293,8 +293,7 @@ class Problem:
                 f"minimize names the free objective by a non-empty string, "
                 f'but it is {self.minimize!r}. Name it: minimize="cost".'
             )
-        beside = {risk.groups for risk in self.risks if risk.needs_groups}
-        names = [*self.names, self.minimize, *beside]
+        names = [*self.names, self.minimize, *self.beside]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ProblemError(
@@ -316,6 +315,11 @@ class Problem:
     def names(self) -> tuple[str, ...]:
         """The names of the risks, in order."""
         return tuple(risk.name for risk in self.risks)
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The names under which groups stand beside the losses, each once."""
+        return tuple(dict.fromkeys(risk.groups for risk in self.risks if risk.needs_groups))
 
     @property
     def has_open_limits(self) -> bool:

@@ -204,7 +204,7 @@ def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Arr
     """One configuration's losses as a table of one row; a free objective may be a number."""
     table: dict[str, Array] = {}
     for name, values in losses.items():
-        beside = any(name == risk.groups for risk in problem.risks if risk.needs_groups)
+        beside = name in problem.beside
         array = group_names(values, split) if beside else np.asarray(values)
         if (name in problem.names or beside) and array.ndim != 1:
             raise LossError(
@@ -222,8 +222,7 @@ def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Arr
 
 def joined(problem: Problem, tables: list[LossMapping]) -> dict[str, Array]:
     """Tables of one row each as one table."""
-    beside = {risk.groups for risk in problem.risks if risk.needs_groups}
-    known = [*problem.names, problem.minimize, *sorted(beside)]
+    known = [*problem.names, problem.minimize, *problem.beside]
     names = [name for name in known if all(name in t for t in tables)]
     for name in names:
         sizes = sorted({np.shape(table[name])[1:] for table in tables})

@@ -5,6 +5,7 @@ import json
 import optuna
 import pytest
 
+from benchmarks import power
 from benchmarks.__main__ import as_table, main
 from benchmarks.measure import Row, compare
 
@@ -52,3 +53,10 @@ def test_a_ratio_meets_its_target_or_the_table_says_no(goal, ours, peer, ratio, 
     assert row.ratio == pytest.approx(ratio)
     assert row.met is met
     assert list(as_table([row]).columns[-1].cells) == ["yes" if met else "[bold red]no[/]"]
+
+
+def test_tests_of_a_gap_pass_often_where_there_is_none_and_rarely_at_the_limit():
+    without, at_limit = (power.power(80, 120, 0.05, gap, 150) for gap in (0.0, power.LIMIT))
+    assert without.keys() == at_limit.keys() == power.TESTS.keys()
+    assert all(share < 0.2 for share in at_limit.values())
+    assert without["differences, betting (used)"] > 0.8
