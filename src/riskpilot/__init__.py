@@ -1,6 +1,6 @@
 """Choose a model configuration that keeps the limits you set, with a statistical guarantee."""
 
-from riskpilot.certificate import Certificate, Verification, verify
+from riskpilot.certificate import Certificate
 from riskpilot.errors import (
     CertificateError,
     LeakageError,
@@ -28,6 +28,7 @@ from riskpilot.study import (
     set_limits,
     suggest_limits,
 )
+from riskpilot.verification import Verification, verify
 
 __version__ = "0.1.0"
 

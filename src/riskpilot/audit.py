@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from riskpilot.certificate import SCHEMA, Certificate, Verification, verify
+from riskpilot.certificate import SCHEMA, Certificate
 from riskpilot.errors import CertificateError
 from riskpilot.ledger import ledger, trials_of
 from riskpilot.long_tables import LossTable
 from riskpilot.problem import Problem
 from riskpilot.study_tables import is_storage, open_study, study_losses
 from riskpilot.tables import read_losses
+from riskpilot.verification import Verification, verify
 
 
 def audit(path: Path, losses: str, study_name: str | None, artifacts: Path | None) -> Verification:
