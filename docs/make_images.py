@@ -1,10 +1,12 @@
-"""Screenshots of the report and the live page, light and dark, into docs/images/.
+"""Screenshots of the report, the live page and the docs, light and dark, into docs/images/.
 
     python -m docs.make_images
 
 Needs Chromium and its driver (apt install chromium chromium-driver), no network.
 """
 
+import subprocess
+import sys
 import tempfile
 import threading
 from pathlib import Path
@@ -73,6 +75,18 @@ def live(chrome, study, folder):
     box[0].shutdown()
 
 
+def site(chrome, folder):
+    """A page of the documentation, as it is built."""
+    pages = Path(folder) / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(pages)]
+    subprocess.run(command, check=True, cwd=IMAGES.parents[1])
+    for scheme in SCHEMES:
+        browser.colour_scheme(chrome, scheme)
+        browser.view(chrome, 1200)
+        chrome.get((pages / "concepts.html").as_uri())
+        browser.whole_page(chrome, IMAGES / f"docs-{scheme}.png", tallest=1800)
+
+
 def main():
     IMAGES.mkdir(exist_ok=True)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -86,6 +100,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder, browser.opened() as chrome:
         report(chrome, made.selection.report(Path(folder) / "report.html"))
         live(chrome, made.study, folder)
+        site(chrome, folder)
 
 
 if __name__ == "__main__":
