@@ -84,6 +84,8 @@ def site(chrome, folder):
         browser.colour_scheme(chrome, scheme)
         browser.view(chrome, 1200)
         chrome.get((pages / "concepts.html").as_uri())
+        chrome.execute_script("localStorage.clear()")  # the theme keeps the scheme it saw first
+        chrome.refresh()
         browser.whole_page(chrome, IMAGES / f"docs-{scheme}.png", tallest=1800)
 
 
