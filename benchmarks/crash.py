@@ -32,7 +32,7 @@ PROBLEM = rp.Problem([rp.Risk("error", 0.3), rp.Risk("harm", 0.5)], "cost")
 EXAMPLES = 500
 MORE_TRIALS = 8
 HEARTBEAT, GRACE = 1, 2
-LONGEST_LIFE = 0.6  # seconds that a worker has from the moment its end was decided
+LONGEST_LIFE = 1.5  # seconds that a worker has from the moment its end was decided
 KINDS = ("sqlite", "postgresql")
 
 

@@ -53,7 +53,7 @@ def objective(
     goes on. The evaluation then runs in a thread of its own, which is told to stop: Python code
     does at its next step, while a call that never returns stays behind in the background.
     """
-    problem_of(study)
+    problem = problem_of(study)  # its limits may change later; names and ranges do not
     if not callable(evaluate):
         raise StudyError(
             f"objective takes a function of a trial that returns an Evaluation, but got "
@@ -70,7 +70,6 @@ def objective(
     store_of(study)  # before an evaluation is spent
 
     def record(trial: optuna.Trial) -> tuple[float, ...]:
-        problem = problem_of(study)
         written = _recovered(study, problem, trial)
         try:
             if written is None:

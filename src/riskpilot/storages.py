@@ -5,11 +5,12 @@ failed and queued again with the same configuration.
 """
 
 import contextlib
+import functools
 import threading
 import warnings
 import weakref
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -35,10 +36,12 @@ HEARTBEAT_SECONDS = 60
 GRACE_SECONDS = 180
 _RETRIES = 3
 _BUSY_SECONDS = 60  # how long a writer waits for another one's lock on a SQLite file
+_RECYCLE_SECONDS = 300  # an evaluation may outlive a connection that nobody uses meanwhile
 _SQLITE = "sqlite:///"
 
 _UNUSABLE = (ImportError, SQLAlchemyError, StorageInternalError, OSError, RuntimeError, ValueError)
-_memory_lock = threading.Lock()
+_memory_lock = threading.RLock()
+_write_lock = threading.Lock()
 
 
 def open_storage(
@@ -65,12 +68,14 @@ def open_storage(
         )
     if is_in_memory(address):
         return address
-    options = {"connect_args": {"timeout": _BUSY_SECONDS}} if address.startswith("sqlite") else {}
+    options: dict[str, Any] = {"pool_recycle": _RECYCLE_SECONDS}
+    if address.startswith("sqlite"):
+        options["connect_args"] = {"timeout": _BUSY_SECONDS}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
         storage = (_SqliteStorage if address.startswith(_SQLITE) else RDBStorage)(
             address,
-            engine_kwargs={"pool_pre_ping": True, **options},
+            engine_kwargs=options,
             heartbeat_interval=heartbeat_seconds,
             grace_period=grace_seconds,
             heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(
@@ -82,15 +87,31 @@ def open_storage(
 
 
 class _SqliteStorage(RDBStorage):
-    """SQLite has no row locks: without this two workers can take the same waiting trial."""
+    """A SQLite file for several writers, who queue. Without that they would find the file locked
+    and sleep, heartbeats among them; and, as SQLite has no row locks, two workers could take the
+    same waiting trial."""
 
-    def set_trial_state_values(
-        self, trial_id: int, state: TrialState, values: Sequence[float] | None = None
-    ) -> bool:
+
+def _queued(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def locked(self: _SqliteStorage, *args: Any, **kwargs: Any) -> Any:
         path = file_of(self)
         assert path is not None
-        with _file_lock(path, "state"):
-            return super().set_trial_state_values(trial_id, state, values)
+        with _write_lock, _file_lock(path, "write"):
+            return method(self, *args, **kwargs)
+
+    return locked
+
+
+for _name in (
+    "_create_new_trial",
+    "_set_trial_param",
+    "record_heartbeat",
+    "set_trial_state_values",
+    "set_trial_system_attr",
+    "set_trial_user_attr",
+):
+    setattr(_SqliteStorage, _name, _queued(getattr(RDBStorage, _name)))
 
 
 def is_in_memory(address: str) -> bool:
@@ -177,12 +198,9 @@ def exclusive(study: optuna.Study) -> Iterator[None]:
                 yield
         elif isinstance(backend, RDBStorage) and backend.engine.dialect.name == "postgresql":
             key = {"key": zlib.crc32(f"riskpilot:{study.study_name}".encode())}
-            with backend.engine.connect() as connection:
-                connection.execute(sqlalchemy.text("SELECT pg_advisory_lock(:key)"), key)
-                try:
-                    yield
-                finally:
-                    connection.execute(sqlalchemy.text("SELECT pg_advisory_unlock(:key)"), key)
+            with backend.engine.begin() as connection:  # the lock ends with the transaction
+                connection.execute(sqlalchemy.text("SELECT pg_advisory_xact_lock(:key)"), key)
+                yield
         else:
             yield
 

@@ -1,0 +1,79 @@
+"""A large study: its size, the time and memory of a selection: ``python -m benchmarks.large``."""
+
+import argparse
+import resource
+import sys
+import tempfile
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import optuna
+
+import riskpilot as rp
+
+PROBLEM = rp.Problem([rp.Risk("error", 0.2), rp.Risk("harm", 0.2)], "cost")
+
+
+def fill(address: str, n_trials: int, n_examples: int) -> optuna.Study:
+    """A finished study: 0/1 losses of one risk, real ones of the other."""
+    study = rp.create_study(
+        PROBLEM,
+        storage=address,
+        study_name=f"large {n_trials}",
+        sampler=optuna.samplers.RandomSampler(seed=0),
+    )
+
+    def evaluate(trial: optuna.Trial) -> rp.Evaluation:
+        x, y, z = (trial.suggest_float(name, 0, 1) for name in "xyz")
+        rng = np.random.default_rng(trial.number)
+
+        def losses() -> dict[str, np.ndarray]:
+            error = rng.random(n_examples, dtype=np.float32) < 0.4 * x
+            return {"error": error, "harm": 0.5 * y * rng.random(n_examples)}
+
+        return rp.Evaluation({**losses(), "cost": 2 - x - y + 4 * z}, losses())
+
+    study.optimize(rp.objective(study, evaluate), n_trials=n_trials)
+    return study
+
+
+def report(n_trials: int, n_examples: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        address = f"sqlite:///{folder}/study.db"
+        fill(address, n_trials, n_examples)
+        filled = time.perf_counter() - start
+        size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
+        study = rp.load_study(storage=address)
+        tracemalloc.start()
+        start = time.perf_counter()
+        selection = rp.select(study)
+        seconds = time.perf_counter() - start
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    n_candidates = len(selection.candidates)
+    candidates = n_candidates * n_examples * (1 + 4)
+    print(
+        f"{n_trials:,} trials x {n_examples:,} examples x 2 risks: {size / 1e6:.0f} MB on disk, "
+        f"filled in {filled:.0f} s; select {seconds:.2f} s, peak {peak / 1e6:.0f} MB for "
+        f"{n_candidates} candidates with {candidates / 1e6:.0f} MB of losses "
+        f"({peak / candidates:.1f} times); process "
+        f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:.0f} MB",
+        flush=True,
+    )
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.large", description=__doc__)
+    parser.add_argument("--trials", type=int, nargs="+", default=[100, 1000])
+    parser.add_argument("--examples", type=int, default=100_000)
+    options = parser.parse_args(arguments)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    for n_trials in options.trials:
+        report(n_trials, options.examples)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
