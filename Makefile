@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 BROWSER := $(shell command -v chromedriver >/dev/null && (command -v chromium || command -v google-chrome))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint guarantees bench replay docs clean
+.PHONY: help demo test lint guarantees crash bench replay docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ $(VENV)/.installed-core: $(BIN)/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.installed-test: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[test,parquet,baselines,tasks,bench,docs,dashboard,figures]'
+	$(PIP) install -c constraints.txt -e '.[test,parquet,baselines,tasks,bench,docs,dashboard,figures,postgres,dask,ray]'
 	@touch $@ $(VENV)/.installed-core $(VENV)/.installed-docs
 
 $(VENV)/.installed-docs: $(VENV)/.installed-core
@@ -44,6 +44,9 @@ lint: $(VENV)/.installed-test  ## style, types and the one-way flow of imports
 
 guarantees: $(VENV)/.installed-test  ## the Monte Carlo tests at length
 	$(BIN)/python -m pytest -n auto tests/guarantees --long
+
+crash: $(VENV)/.installed-test  ## kill workers at 100 random moments, resume, count
+	$(BIN)/python -m benchmarks.crash
 
 bench: $(VENV)/.installed-test  ## speed against peers, as ratios from one run
 	$(BIN)/python -m benchmarks

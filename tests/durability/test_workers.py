@@ -3,6 +3,7 @@
 import logging
 import multiprocessing
 import time
+from importlib import import_module
 
 import numpy as np
 import optuna
@@ -113,7 +114,7 @@ def test_a_safe_configuration_survives_the_worker_that_began_with_it(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_dask_workers_carry_a_study(tmp_path):
-    distributed = pytest.importorskip("distributed", exc_type=ImportError)
+    distributed = import_module("distributed")
     storage = {"storage": f"{tmp_path}/study.log", "study_name": "dask"}
     study = rp.create_study(PROBLEM, seed=0, **storage)
     with (
@@ -129,7 +130,7 @@ def test_dask_workers_carry_a_study(tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_ray_tasks_carry_a_study(tmp_path):
-    ray = pytest.importorskip("ray", exc_type=ImportError)
+    ray = import_module("ray")
     storage = {"storage": f"{tmp_path}/study.log", "study_name": "ray"}
     study = rp.create_study(PROBLEM, seed=0, **storage)
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)

@@ -3,13 +3,12 @@
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
-
-import pytest
 
 from riskpilot.tasks.fairness import load_fairness
 
-pytest.importorskip("torch")
+import_module("torch")
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -3,14 +3,15 @@
 import csv
 import gzip
 import json
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("tokenizers")
-pytest.importorskip("safetensors")
+torch = import_module("torch")
+import_module("tokenizers")
+import_module("safetensors")
 
 from safetensors.torch import save_file  # noqa: E402
 from tokenizers import Tokenizer, models, pre_tokenizers, processors  # noqa: E402
@@ -294,7 +295,7 @@ def test_readers_give_the_same_layer_by_layer_as_at_once() -> None:
 
 
 def test_encoder_is_hugging_faces_bert_model() -> None:
-    transformers = pytest.importorskip("transformers")
+    transformers = import_module("transformers")
     theirs = transformers.BertModel(
         transformers.BertConfig(**CONFIG, hidden_act="gelu"), add_pooling_layer=False
     ).eval()

@@ -5,16 +5,16 @@ import lzma
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from riskpilot.tasks import load
 
-pytest.importorskip("torch")
-safetensors = pytest.importorskip("safetensors.torch")
-image = pytest.importorskip("PIL.Image")
+import_module("torch")
+safetensors = import_module("safetensors.torch")
+image = import_module("PIL.Image")
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ["--lams", "5", "--epochs", "1", "--max-steps", "1", "--last-layer-steps", "3"]
 
