@@ -13,13 +13,19 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks import imports, procedures, proposals, tables
+from benchmarks import imports, procedures, proposals, storage, tables
 from benchmarks.measure import Row
 
 RESULTS = Path(__file__).parent / "results.json"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "optuna", "torch", "botorch", "mapie")
 # Imports first: their interpreters should find the machine as it is.
-SUITES = {"imports": imports, "procedures": procedures, "tables": tables, "proposals": proposals}
+SUITES = {
+    "imports": imports,
+    "procedures": procedures,
+    "tables": tables,
+    "proposals": proposals,
+    "storage": storage,
+}
 
 
 def main(arguments: list[str] | None = None) -> list[Row]:
