@@ -60,4 +60,4 @@ def ask(study: optuna.Study, sampler: BaseSampler) -> None:
     values = [trial.suggest_float(name, 0.0, 1.0) for name in study.user_attrs["space"]]
     if not np.isfinite(values).all():
         raise ValueError(f"A proposal must be finite, but it is {values}.")
-    study.tell(trial, state=TrialState.FAIL)
+    study.tell(trial, state=TrialState.PRUNED)  # a failed one would count as tried
