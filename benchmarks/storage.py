@@ -113,3 +113,6 @@ def rows(quick: bool) -> Iterator[Row]:
                 target=1.5,
                 repeats=repeats,
             )
+            for study in (ours, peer):
+                study._storage.remove_session()
+                study._storage._backend.engine.dispose()

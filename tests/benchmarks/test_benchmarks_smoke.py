@@ -10,10 +10,7 @@ from benchmarks.__main__ import as_table, main
 from benchmarks.measure import Row, compare
 
 # MAPIE's and torch's own warnings, raised while they are imported or fitted.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:A not p.d.:RuntimeWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 
 
 def test_a_quick_run_writes_every_comparison(tmp_path, capsys):

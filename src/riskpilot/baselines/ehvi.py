@@ -57,7 +57,10 @@ class EHVISampler(SequentialSampler):
 
     def propose(self, history: History, seed: int) -> dict[str, Any]:
         space = history.space
-        with manual_seed(seed):
+        with manual_seed(seed), warnings.catch_warnings():
+            # BoTorch adds jitter and starts anew by itself; that is no news to who compares.
+            for message in ("A not p.d.", "Optimization failed"):
+                warnings.filterwarnings("ignore", message, RuntimeWarning)
             acquisition = expected_improvement(
                 space.encode(history.points()),
                 history.values,
