@@ -140,10 +140,10 @@ class Risk:
                 f"Risk {name!r}: a ratio of means needs losses from 0 upwards, but low is "
                 f"{self.low:g}. Shift the losses, or limit a GroupGap."
             )
-        tests = _TESTS.get(type(statistic), P_VALUES)
-        if self.p_value in P_VALUES and self.p_value not in tests:
+        if self.p_value in P_VALUES and self.p_value not in self.tests:
+            told = " or ".join(self.tests)
             raise ProblemError(
-                f"Risk {name!r}: a {type(statistic).__name__} is tested by {' or '.join(tests)}, "
+                f"Risk {name!r}: a {type(statistic).__name__} is tested by {told}, "
                 f"but p_value is {self.p_value!r}. Leave it out."
             )
         if not isinstance(self.groups, str) or not self.groups:
@@ -152,6 +152,11 @@ class Risk:
                 f'losses, but it is {self.groups!r}. Write groups="sex" and pass '
                 f'{{"{name}": losses, "sex": array}}.'
             )
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """What ``p_value`` may be for this statistic."""
+        return _TESTS.get(type(self.statistic), P_VALUES)
 
     @property
     def needs_groups(self) -> bool:

@@ -129,3 +129,37 @@ def test_a_search_never_asks_for_held_out_losses() -> None:
     found = Guided(GUIDED, safe=True)(setting)
     assert len(found.configs) == task.n_trials
     assert found.configs[0] == task.safe
+
+
+@pytest.mark.parametrize("name", ["fairness_gap", "waterbirds_worst"])
+@pytest.mark.parametrize("family", ["auto", "hoeffding_bentkus"])
+def test_limits_on_groups_are_replayed_as_run_test_tests_them(name: str, family: str) -> None:
+    task = at.load(name, 0)
+    assert task.grid is not None
+    configs = list(task.grid)[::20]
+    problem = at.problem_at(task, task.cells[-1], family)
+    splits = some_splits(task, 3)
+    outcome = replay(task, problem, configs, see(task, configs), splits)
+    rows = [task.losses("validation", config) for config in configs]
+    beside = problem.beside[0]
+    table = {problem.names[0]: np.stack([row[problem.names[0]] for row in rows])}
+    table |= {beside: rows[0][beside]}
+    table["error"] = np.array([task.free("validation", config, None) for config in configs])
+    plan = freeze_plan(validation_losses(problem, table))
+    losses = held_out(task, configs)
+    groups = task.losses("held_out", configs[0])[beside]
+    for k, rows_k in enumerate(splits.calibration):
+        sample = {name: values[:, rows_k] for name, values in losses.items()}
+        calibration = calibration_losses(problem, {**sample, beside: groups[rows_k]})
+        result = run_test(plan, calibration, fixed_sequence)
+        position = choose(plan, result)
+        assert outcome.chosen[k] == (NOTHING if position is None else plan.order[position])
+        if position is not None:
+            test = splits.test[k]
+            by_group = [
+                losses[problem.names[0]][plan.order[position]][test][groups[test] == g].mean()
+                for g in np.unique(groups)
+            ]
+            gap = max(by_group) - (min(by_group) if name == "fairness_gap" else 0.0)
+            assert outcome.risks[k, 0] == pytest.approx(gap)
+    assert (outcome.chosen != NOTHING).any()

@@ -2,7 +2,8 @@
 
 `riskpilot.plan.run_test` tests one split. Here the plan is frozen once, since it depends on
 validation alone, and all splits are tested together: sums over the calibration rows of every split
-are one matrix product, and the betting test sees all splits as rows of one array.
+are one matrix product, and the betting test sees all splits as rows of one array. Statistics other
+than means are tested split by split.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +16,11 @@ import numpy.typing as npt
 from riskpilot import p_values
 from riskpilot.bench.seen import Seen
 from riskpilot.bench.setting import Splits
+from riskpilot.evidence import log_p
+from riskpilot.losses import calibration_losses
+from riskpilot.measures import Mean
 from riskpilot.plan import TestPlan, freeze_plan
+from riskpilot.predictions import measure as statistic_of
 from riskpilot.problem import Problem, Risk
 from riskpilot.procedures import fixed_sequence
 from riskpilot.statistics import Summary, log_p_from_sums
@@ -75,7 +80,8 @@ def replay(
 
     def losses(rows: Sequence[int]) -> dict[str, Array]:
         each = [task.losses("held_out", configs[row]) for row in rows]
-        return {name: np.stack([one[name] for one in each]) for name in problem.names}
+        beside = {name: each[0][name] for name in problem.beside}
+        return {name: np.stack([one[name] for one in each]) for name in problem.names} | beside
 
     n_passed = passed_in_sequence(plan, losses, splits)
     best = np.array([NOTHING, *_argmin_so_far(np.array(plan.free))])
@@ -98,8 +104,8 @@ def passed_in_sequence(
     going = np.arange(n_splits)
     for start in range(0, len(plan.order), _BLOCK):
         rows = plan.order[start : start + _BLOCK]
-        log_p = log_p_values(plan, losses(rows), splits.calibration[going])
-        passed = np.array([fixed_sequence(row, plan.problem.delta) for row in log_p])
+        found = log_p_values(plan, losses(rows), splits.calibration[going])
+        passed = np.array([fixed_sequence(row, plan.problem.delta) for row in found])
         n_passed[going] += passed.sum(axis=1)
         going = going[passed.all(axis=1)]
         if not len(going):
@@ -110,14 +116,17 @@ def passed_in_sequence(
 def log_p_values(plan: TestPlan, losses: dict[str, Array], calibration: IntArray) -> FloatArray:
     """The log p-value of each split and candidate, the worst over the risks; (splits, candidates).
 
-    ``losses``: by risk, those of the candidates on all held-out examples, shape (n, M);
-    ``calibration``: the rows of each split, shape (splits, m).
+    ``losses``: by risk, those of the candidates on all held-out examples, shape (n, M), and what
+    stands beside them, shape (M,); ``calibration``: the rows of each split, shape (splits, m).
     """
-    n_examples = next(iter(losses.values())).shape[1]
+    n_examples = losses[plan.problem.names[0]].shape[1]
     inside = np.zeros((n_examples, len(calibration)))
     inside[calibration.T, np.arange(len(calibration))] = 1.0
     by_risk = []
     for risk in plan.problem.risks:
+        if risk.statistic != Mean():
+            by_risk.append(_split_by_split(plan, risk, losses, calibration))
+            continue
         unit = _to_unit(risk, losses[risk.name])
         if plan.families[risk.name] == "betting":
             by_risk.append(_betting(plan, risk, unit, calibration))
@@ -156,9 +165,8 @@ def measure(
         if row == NOTHING:
             continue
         losses = task.losses("held_out", config)
-        for i, name in enumerate(problem.names):
-            values = np.asarray(losses[name], dtype=np.float64)
-            risks[where, i] = np.nanmean(values[splits.test[where]], axis=1)
+        for i, risk in enumerate(problem.risks):
+            risks[where, i] = [_value(risk, losses, splits.test[k]) for k in where]
         violated[where] = bool((_population(task, config, losses, problem) > limits).any())
     return Outcome(chosen, free, risks, violated, n_candidates)
 
@@ -166,13 +174,32 @@ def measure(
 def _population(
     task: Task, config: Config, losses: dict[str, Array], problem: Problem
 ) -> FloatArray:
-    """The true risks where the task knows them, else the means over all held-out examples."""
+    """The true risks where the task knows them, else those of all held-out examples."""
     if task.population is not None:
         truth = task.population(config)
         return np.array([truth[name] for name in problem.names])
-    return np.array(
-        [np.nanmean(np.asarray(losses[name], dtype=np.float64)) for name in problem.names]
-    )
+    return np.array([_value(risk, losses, slice(None)) for risk in problem.risks])
+
+
+def _value(risk: Risk, losses: dict[str, Array], rows: IntArray | slice) -> float:
+    values = np.asarray(losses[risk.name], dtype=np.float64)[rows]
+    if risk.statistic == Mean():
+        return float(np.nanmean(values))
+    groups = losses[risk.groups][rows] if risk.needs_groups else None
+    return float(statistic_of(risk.statistic, values[None], groups)[0])
+
+
+def _split_by_split(
+    plan: TestPlan, risk: Risk, losses: dict[str, Array], calibration: IntArray
+) -> FloatArray:
+    problem = Problem([risk], plan.problem.minimize, plan.problem.delta)
+    names = (risk.name, *problem.beside)
+    rows = range(len(losses[risk.name]))
+    found = []
+    for some in calibration:
+        read = calibration_losses(problem, {name: losses[name][..., some] for name in names})
+        found.append(log_p(risk, read.risks[risk.name], rows, plan.settings(risk)))
+    return np.array(found)
 
 
 def _to_unit(risk: Risk, values: Array) -> FloatArray:
@@ -200,11 +227,11 @@ def _betting(plan: TestPlan, risk: Risk, unit: FloatArray, calibration: IntArray
     """As in `riskpilot.plan`: a fixed shuffle, then one example after the other."""
     n_splits, m = calibration.shape
     rows = calibration[:, np.random.default_rng(plan.seed).permutation(m)]
-    log_p = np.empty((n_splits, len(unit)))
+    result = np.empty((n_splits, len(unit)))
     step = max(1, _BETTING_NUMBERS // (m * len(unit)))
     for start in range(0, n_splits, step):
         some = rows[start : start + step]  # (s, m)
         stacked = unit[:, some].reshape(-1, m)  # (n, s, m) as rows
         found = p_values.log_betting(stacked, risk.unit_limit, plan.problem.delta)
-        log_p[start : start + step] = found.reshape(len(unit), len(some)).T
-    return log_p
+        result[start : start + step] = found.reshape(len(unit), len(some)).T
+    return result

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.errors import TableError
 from riskpilot.losses import RiskLosses, ValidationLosses, validation_losses
 from riskpilot.problem import Problem
-from riskpilot.statistics import AnySummary, Summary
+from riskpilot.statistics import AnySummary, GroupSummary, Summary
 from riskpilot.tasks import Task
 
 FloatArray = npt.NDArray[np.float64]
@@ -20,7 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 class Seen:
     """What n configurations lose on validation, whatever the limits. ``free``: shape (n,)."""
 
-    summaries: dict[str, Summary]
+    summaries: dict[str, AnySummary]
     digests: dict[str, tuple[bytes, ...]]
     free: FloatArray
     n_examples: int
@@ -58,17 +57,20 @@ def see(task: Task, configs: Sequence[dict[str, Any]]) -> Seen:
     )
 
 
-def _joined(parts: Sequence[AnySummary]) -> Summary:
-    means = [part for part in parts if isinstance(part, Summary)]
-    if len(means) < len(parts):
-        raise TableError(
-            "The replay counts means, but a risk of this task is one of groups. Replay the form of "
-            "the task that limits the error, or run a study of this one."
-        )
+def _joined(parts: Sequence[AnySummary]) -> AnySummary:
+    first = parts[0]
+    if isinstance(first, GroupSummary):
+        groups = [part.sums for part in parts if isinstance(part, GroupSummary)]
+        sums = tuple(_means(group) for group in zip(*groups, strict=True))
+        return GroupSummary(first.statistic, first.names, sums)
+    return _means([part for part in parts if isinstance(part, Summary)])
+
+
+def _means(parts: Sequence[Summary]) -> Summary:
     return Summary(
-        n=np.concatenate([part.n for part in means]),
-        total=np.concatenate([part.total for part in means]),
-        squares=np.concatenate([part.squares for part in means]),
-        above_zero=np.concatenate([part.above_zero for part in means]),
-        binary=all(part.binary for part in means),
+        n=np.concatenate([part.n for part in parts]),
+        total=np.concatenate([part.total for part in parts]),
+        squares=np.concatenate([part.squares for part in parts]),
+        above_zero=np.concatenate([part.above_zero for part in parts]),
+        binary=all(part.binary for part in parts),
     )

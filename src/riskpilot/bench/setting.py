@@ -21,7 +21,7 @@ DELTA = 0.1
 N_CALIBRATION = {"pruning": 2_500, "early_exit": 2_500}
 # Some tasks come in several versions (training seeds, draws of the population); search seeds take
 # turns on them.
-VARIANTS = {"fairness": 3, "synthetic": 10}
+VARIANTS = {"fairness": 3, "fairness_gap": 3, "synthetic": 10}
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,11 @@ def draw_splits(task: Task, n_splits: int) -> Splits:
 
 
 def problem_at(task: Task, cell: Cell | None, family: str = "auto") -> Problem:
-    """The task's problem with the limits of a cell (open where None), tested by ``family``."""
+    """The task's problem with the limits of a cell (open where None), tested by ``family`` where
+    the statistic can be."""
     limits: Sequence[float | None] = [None] * len(task.problem.risks) if cell is None else cell
     risks = [
-        replace(risk, limit=limit, p_value=family)
+        replace(risk, limit=limit, p_value=family if family in risk.tests else "auto")
         for risk, limit in zip(task.problem.risks, limits, strict=True)
     ]
     return Problem(risks, task.problem.minimize, DELTA)

@@ -30,7 +30,7 @@ _LOADERS: dict[str, tuple[str, Callable[[Path], Task]]] = {
     "early_exit": ("early_exit/table.npz", pruning.load_early_exit),
 }
 NAMES = (*_LOADERS, "synthetic")
-# Those whose limits are on groups; the replay of many splits counts means alone.
+# Those whose limits are on groups: second forms of tasks of the paper, none of its cells.
 GROUPED = ("fairness_gap", "waterbirds_worst", "celeba_worst")
 _SEEDED = ("fairness", "fairness_gap", "synthetic")
 
