@@ -31,6 +31,7 @@ except ImportError:  # Windows
 
 from riskpilot.addresses import JOURNAL_FILES, SQLITE_FILES, hide_password, without_password
 from riskpilot.errors import RiskpilotError, StudyError
+from riskpilot.sql_storage import SqlStorage
 
 HEARTBEAT_SECONDS = 60
 GRACE_SECONDS = 180
@@ -73,7 +74,7 @@ def open_storage(
         options["connect_args"] = {"timeout": _BUSY_SECONDS}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
-        storage = (_SqliteStorage if address.startswith(_SQLITE) else RDBStorage)(
+        storage = _kind(address)(
             address,
             engine_kwargs=options,
             heartbeat_interval=heartbeat_seconds,
@@ -86,7 +87,7 @@ def open_storage(
     return storage
 
 
-class _SqliteStorage(RDBStorage):
+class _SqliteStorage(SqlStorage):
     """A SQLite file for several writers, who queue. Without that they would find the file locked
     and sleep, heartbeats among them; and, as SQLite has no row locks, two workers could take the
     same waiting trial."""
@@ -111,7 +112,13 @@ for _name in (
     "set_trial_system_attr",
     "set_trial_user_attr",
 ):
-    setattr(_SqliteStorage, _name, _queued(getattr(RDBStorage, _name)))
+    setattr(_SqliteStorage, _name, _queued(getattr(SqlStorage, _name)))
+
+
+def _kind(address: str) -> type[RDBStorage]:
+    if address.startswith(_SQLITE):
+        return _SqliteStorage
+    return SqlStorage if address.startswith("postgresql") else RDBStorage
 
 
 def is_in_memory(address: str) -> bool:
