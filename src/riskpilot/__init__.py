@@ -13,7 +13,7 @@ from riskpilot.errors import (
 )
 from riskpilot.ledger import ledger, select
 from riskpilot.losses import Evaluation
-from riskpilot.measures import CVaR, GroupGap, Mean, Quantile, Ratio, WorstGroup
+from riskpilot.measures import CVaR, Difference, GroupGap, Mean, Quantile, Ratio, WorstGroup
 from riskpilot.planner import RiskPlan, plan_calibration
 from riskpilot.predictions import losses_from_predictions, measure, weighted
 from riskpilot.problem import Problem, Risk
@@ -40,6 +40,7 @@ __all__ = [
     "CVaR",
     "Certificate",
     "CertificateError",
+    "Difference",
     "Evaluation",
     "Graphical",
     "GroupGap",

@@ -26,6 +26,7 @@ def audit(path: Path, losses: str, study_name: str | None, artifacts: Path | Non
         if not _was_certificate(path):
             raise
         return Verification((str(error),))  # edited: it says what the losses never said
+    problem = Problem.from_dict(certificate.problem)
     differences: list[str] = []
     if is_storage(losses):
         study = open_study(losses, study_name, artifacts)
@@ -34,8 +35,7 @@ def audit(path: Path, losses: str, study_name: str | None, artifacts: Path | Non
             differences.append("the ledger of the study has no such question: it lost entries")
         table = study_losses(study, None if entry is None else set(trials_of(entry)))
     else:
-        table = read_losses(losses)
-    problem = Problem.from_dict(certificate.problem)
+        table = read_losses(losses, problem.labels)
     table = table.only([*problem.names, *problem.beside], problem.minimize)
     result = verify(certificate, validation=table.validation, calibration=table.calibration)
     differences += [*result.differences, *_other_configs(certificate, table)]

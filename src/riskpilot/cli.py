@@ -71,7 +71,9 @@ RiskOption = Annotated[
         "--risk",
         "-r",
         help='A limit: "error<=0.1"; with a range, "drop<=0.05 in \\[-1,1]"; '
-        '"... conditional" where empty losses do not count. Repeat it for several risks.',
+        '"... conditional" where empty losses do not count; "error<=0.2 as worst_group by sex" '
+        "(group_gap, ratio, quantile(0.95), cvar(0.95), difference(COLUMN)). Repeat it for several "
+        "risks.",
         show_default=False,
     ),
 ]
@@ -283,7 +285,8 @@ def status(
 
 
 def _select_from_table(problem: Problem, path: str, procedure: Procedure, seed: int) -> Selection:
-    table = read_losses(path).only([*problem.names, *problem.beside], problem.minimize)
+    table = read_losses(path, problem.labels)
+    table = table.only([*problem.names, *problem.beside], problem.minimize)
     return select_from_losses(
         problem,
         validation=table.validation,

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from riskpilot import p_values
 from riskpilot.losses import RiskLosses
 from riskpilot.measures import CVaR, GroupGap, Quantile, Ratio, WorstGroup
+from riskpilot.paired import log_trinomial
 from riskpilot.problem import Risk
 from riskpilot.statistics import GroupSummary, Summary, log_p_from_sums, pairs
 
@@ -53,18 +54,60 @@ def log_p(
         case GroupGap() | Ratio():
             return _contrast(risk, losses, rows, settings, limit)
         case Quantile(level=level):
-            values = losses.unit_rows(rows)
-            above, n = (values > limit).sum(axis=1), (~np.isnan(values)).sum(axis=1)
-            # The quantile is at most the limit where P(loss > limit) <= 1 - level.
-            return p_values.log_binomial(above, n, round(1 - level, 12))
+            return _quantile(losses, rows, settings, limit, round(1 - level, 12))
         case CVaR(level=level):
             assert thresholds is not None
             return _tail_mean(losses, rows, settings, limit, level, thresholds)
+    if settings.family == "trinomial":
+        return _difference(losses, rows, settings, limit)
     if settings.family != "betting":
         assert isinstance(losses.summary, Summary)
         return log_p_from_sums(limit, settings.family, losses.summary)[list(rows)]
-    values = losses.unit_rows(rows)[:, _shuffle(losses.n_examples, settings.seed)]
-    return p_values.log_betting(values, limit, settings.delta)
+    return _betting(losses, losses.unit_rows(rows), settings, limit)
+
+
+def _betting(
+    losses: RiskLosses,
+    values: FloatArray,
+    settings: Settings,
+    limit: float | FloatArray,
+    group: int | None = None,
+) -> FloatArray:
+    """Bets on the examples in a shuffled order, of one group where one is named.
+
+    With weights w, as shares of the largest, the claim E[w L] / E[w] <= limit is that
+    limit + w (L - limit) has a mean of at most the limit; and that lies in [0, 1] as the losses do.
+    """
+    order = _shuffle(losses.n_examples, settings.seed)
+    if group is not None:
+        assert losses.groups is not None
+        order = order[losses.groups.codes[order] == group]
+    chosen = values[:, order]
+    if losses.weights is not None:
+        base = np.broadcast_to(limit, (len(values),))[:, None]
+        chosen = base + losses.weights[order] * (chosen - base)
+    return p_values.log_betting(chosen, limit, settings.delta)
+
+
+def _quantile(
+    losses: RiskLosses, rows: Sequence[int], settings: Settings, limit: float, share: float
+) -> FloatArray:
+    """The quantile is at most the limit where P(loss > limit) <= share."""
+    values = losses.unit_rows(rows)
+    counts = ~np.isnan(values)
+    if losses.weights is None:
+        return p_values.log_binomial((values > limit).sum(axis=1), counts.sum(axis=1), share)
+    return _betting(losses, np.where(counts, values > limit, np.nan), settings, share)
+
+
+def _difference(
+    losses: RiskLosses, rows: Sequence[int], settings: Settings, limit: float
+) -> FloatArray:
+    """Differences between the three values are rounded up: that raises their mean."""
+    values = losses.unit_rows(rows)
+    worse, better = (values > 0.5).sum(axis=1), (values <= 0).sum(axis=1)
+    n = (~np.isnan(values)).sum(axis=1)
+    return log_trinomial(worse, better, n, 2 * limit - 1, settings.delta)
 
 
 def _shuffle(m: int, seed: int) -> npt.NDArray[np.intp]:
@@ -85,11 +128,7 @@ def _worst_group(
         return np.asarray(np.max(parts, axis=0)[list(rows)])
     assert groups is not None
     values = losses.unit_rows(rows)
-    shuffle = _shuffle(losses.n_examples, settings.seed)
-    parts = []
-    for g in range(len(groups.names)):
-        members = shuffle[groups.codes[shuffle] == g]
-        parts.append(p_values.log_betting(values[:, members], limit, settings.delta))
+    parts = [_betting(losses, values, settings, limit, g) for g in range(len(groups.names))]
     return np.asarray(np.max(parts, axis=0))
 
 
@@ -151,7 +190,7 @@ def _contrast(
         claim = Contrast(-1.0, 1 - limit, 0.0)  # r y - x <= 0
     shuffle = _shuffle(losses.n_examples, settings.seed)
     members = [shuffle[groups.codes[shuffle] == g] for g in range(len(groups.names))]
-    compared = pairs(statistic, len(groups.names))
+    compared = pairs(statistic, groups.names)
     step = max(1, _CHUNK // (losses.n_examples * len(groups.names)))
     parts = []
     for start in range(0, len(rows), step):
@@ -206,7 +245,6 @@ def _tail_mean(
     t = np.asarray(thresholds)
     room = np.maximum(1 - t, 1e-12)
     limits = (limit - t) * (1 - level) / room
-    values = losses.unit_rows(rows)[:, _shuffle(losses.n_examples, settings.seed)]
-    excess = np.clip((values - t[:, None]) / room[:, None], 0.0, 1.0)  # NaN stays NaN
-    tested = p_values.log_betting(excess, np.clip(limits, 1e-12, 1 - 1e-12), settings.delta)
+    excess = np.clip((losses.unit_rows(rows) - t[:, None]) / room[:, None], 0.0, 1.0)  # keeps NaN
+    tested = _betting(losses, excess, settings, np.clip(limits, 1e-12, 1 - 1e-12))
     return np.where((limits > 0) & (t < 1), tested, 0.0)

@@ -1,6 +1,7 @@
-"""Groups of examples, and the sums of losses that tails and groups need."""
+"""What stands beside losses, one for each example: groups, labels, weights, a reference."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.errors import LossError
-from riskpilot.measures import Contrast, CVaR, Grouped, Tail
+from riskpilot.measures import Contrast, Grouped, GroupGap
 from riskpilot.problem import Risk
-from riskpilot.statistics import AnySummary, GroupSummary, Summary
+from riskpilot.statistics import within_label
 
 FloatArray = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
@@ -58,140 +59,116 @@ def group_names(values: npt.ArrayLike, where: str) -> npt.NDArray[np.str_]:
     return array.astype(np.str_)
 
 
-def read_groups(risk: Risk, values: npt.ArrayLike | None, m: int, split: str) -> Groups:
-    """The groups of one split, checked. ``values``: shape (m,), or a table of equal rows."""
-    assert isinstance(risk.statistic, Grouped)
+def read_groups(risk: Risk, beside: Mapping[str, npt.ArrayLike], m: int, split: str) -> Groups:
+    """The groups of one split, checked. ``beside``: by name, shape (m,), or equal rows of it."""
+    statistic = risk.statistic
+    assert isinstance(statistic, Grouped)
     where = f"{split}: the groups {risk.groups!r} of {risk.name!r}"
-    if values is None:
-        raise LossError(
-            f"{where} are missing. Pass the group of every example beside the losses: "
-            f'{split}={{"{risk.name}": losses, "{risk.groups}": array}}.'
-        )
-    names = group_names(values, where)
-    if names.ndim == 2 and (names == names[:1]).all():
-        names = names[0]
-    if names.shape != (m,):
-        raise LossError(
-            f"{where} must name one group per example, shape ({m},), but their shape is "
-            f"{names.shape}. They are the same for every configuration."
-        )
-    found, codes = np.unique(names, return_inverse=True)
-    known = tuple(map(str, found))
-    wanted = risk.statistic.groups or known
+    known, codes = _read_labels(risk, beside, risk.groups, "groups", m, split)
+    wanted = statistic.groups or known
     for name in wanted:
         if name not in known:
             raise LossError(
                 f"{where}: group {name!r} has no example; there are {', '.join(known)}. "
                 f"A group without examples cannot be judged: bring some, or leave it out."
             )
-    if isinstance(risk.statistic, Contrast) and len(wanted) < 2:
+    if isinstance(statistic, Contrast) and len(wanted) < 2:
         raise LossError(
             f"{where}: a comparison needs two groups, but all examples are of {known[0]!r}. "
             f"Check the column that the groups were taken from."
         )
     place = np.array([wanted.index(name) if name in wanted else -1 for name in known])
-    return Groups(wanted, place[codes.reshape(-1)].astype(np.int64))
+    groups = Groups(wanted, place[codes])
+    if isinstance(statistic, GroupGap) and statistic.within is not None:
+        labels = _read_labels(risk, beside, statistic.within, "labels", m, split)
+        return _parted(groups, *labels, where)
+    return groups
 
 
-class GroupSums:
-    """Gathers the sums of each group, block of configurations by block."""
-
-    def __init__(self, statistic: Grouped, groups: Groups, n_configs: int) -> None:
-        self._statistic, self._names = statistic, groups.names
-        shape = (n_configs, len(groups.names))
-        self._n, self._total, self._squares, self._above = (np.zeros(shape) for _ in range(4))
-        members = np.array([groups.codes == g for g in range(len(groups.names))])
-        self._one_hot = members.T.astype(np.float64)
-        self._masks = _as_words(np.packbits(members, axis=1))
-        self._sizes = members.sum(axis=1)
-
-    def add_bits(self, rows: slice, bits: npt.NDArray[np.uint8]) -> None:
-        """0/1 losses of which every one counts, packed."""
-        words = _as_words(bits)
-        self._n[rows] = self._sizes
-        for g, mask in enumerate(self._masks):
-            count = np.bitwise_count(words & mask).sum(axis=1, dtype=np.int64)
-            for sums in (self._total, self._squares, self._above):
-                sums[rows, g] = count
-
-    def add(self, rows: slice, filled: FloatArray, counts: npt.NDArray[np.bool_]) -> None:
-        """Losses on the unit scale, 0 where they do not count, and which of them do."""
-        # Products with 0/1 columns sum within groups; of whole numbers, without rounding.
-        self._n[rows] = self._sizes if counts.all() else counts @ self._one_hot
-        self._total[rows] = filled @ self._one_hot
-        self._squares[rows] = (filled * filled) @ self._one_hot
-        self._above[rows] = (filled > 0) @ self._one_hot
-
-    def summary(self, plain: Summary) -> AnySummary:
-        columns = (self._n, self._total, self._squares, self._above)
-        sums = []
-        for g in range(len(self._names)):
-            n, total, squares, above = (column[:, g].copy() for column in columns)
-            counted, above_zero = n.astype(np.int64), above.astype(np.int64)
-            sums.append(Summary(counted, total, squares, above_zero, plain.binary))
-        return GroupSummary(self._statistic, self._names, tuple(sums))
+def _read_labels(
+    risk: Risk, beside: Mapping[str, npt.ArrayLike], name: str, what: str, m: int, split: str
+) -> tuple[tuple[str, ...], npt.NDArray[np.intp]]:
+    """The different texts of an array beside the losses, and which of them each example has."""
+    where = f"{split}: the {what} {name!r} of {risk.name!r}"
+    values = beside.get(name)
+    if values is None:
+        raise LossError(
+            f"{where} are missing. Pass the {what[:-1]} of every example beside the losses: "
+            f'{split}={{"{risk.name}": losses, "{name}": array}}.'
+        )
+    texts = group_names(values, where)
+    if texts.ndim == 2 and (texts == texts[:1]).all():
+        texts = texts[0]
+    if texts.shape != (m,):
+        raise LossError(
+            f"{where} must name one {what[:-1]} per example, shape ({m},), but their shape is "
+            f"{texts.shape}. They are the same for every configuration."
+        )
+    found, codes = np.unique(texts, return_inverse=True)
+    return tuple(map(str, found)), codes.reshape(-1)
 
 
-class TailSums:
-    """Gathers what the estimate of a tail is made of, block of configurations by block."""
-
-    def __init__(self, statistic: Tail, n_configs: int, m: int) -> None:
-        self._statistic, self._m = statistic, m
-        self._sums = np.empty((3, n_configs))  # total, squares and threshold (see `Summary`)
-
-    def add_bits(self, rows: slice, bits: npt.NDArray[np.uint8]) -> None:
-        """0/1 losses of which every one counts, packed."""
-        unit = np.unpackbits(bits, axis=1, count=self._m).astype(np.float64)
-        self._sums[:, rows] = tail_sums(self._statistic, unit)
-
-    def add(self, rows: slice, filled: FloatArray, counts: npt.NDArray[np.bool_]) -> None:
-        """Losses on the unit scale, 0 where they do not count, and which of them do."""
-        unit = filled if counts.all() else np.where(counts, filled, np.nan)
-        self._sums[:, rows] = tail_sums(self._statistic, unit)
-
-    def summary(self, plain: Summary) -> AnySummary:
-        total, squares, threshold = self._sums
-        return Summary(plain.n, total, squares, plain.above_zero, plain.binary, threshold)
+def _parted(
+    groups: Groups, labels: tuple[str, ...], codes: npt.NDArray[np.intp], where: str
+) -> Groups:
+    """Every group parted by label: each part is a group of its own, and all must have examples."""
+    unsorted = [within_label(group, label) for group in groups.names for label in labels]
+    names = tuple(sorted(unsorted))  # as they come back from a record
+    place = np.array([names.index(name) for name in unsorted])
+    joint = np.where(groups.codes < 0, -1, place[groups.codes * len(labels) + codes])
+    sizes = np.bincount(joint[joint >= 0], minlength=len(names))
+    if (sizes == 0).any():
+        empty = names[int(np.argmin(sizes))]
+        raise LossError(
+            f"{where}: {empty!r} (group | label) has no example. Groups are compared within each "
+            f"label: bring some examples, or leave the group out."
+        )
+    return Groups(names, joint.astype(np.int64))
 
 
-def gatherer(
-    risk: Risk, groups: Groups | None, n_configs: int, m: int
-) -> GroupSums | TailSums | None:
-    """What gathers more than the plain sums, where the statistic needs more."""
-    statistic = risk.statistic
-    if isinstance(statistic, Grouped):
-        assert groups is not None
-        return GroupSums(statistic, groups, n_configs)
-    return TailSums(statistic, n_configs, m) if isinstance(statistic, Tail) else None
+def read_numbers(
+    risk: Risk, beside: Mapping[str, npt.ArrayLike], name: str, what: str, m: int, split: str
+) -> FloatArray:
+    """Numbers that stand beside the losses: shape (m,), or a table of equal rows."""
+    where = f"{split}: the {what} {name!r} of {risk.name!r}"
+    values = beside.get(name)
+    if values is None:
+        raise LossError(
+            f"{where} are missing. Pass one number per example beside the losses: "
+            f'{split}={{"{risk.name}": losses, "{name}": array}}.'
+        )
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise LossError(
+            f"{where} must be numbers or booleans, but their type is {array.dtype}. "
+            f"Convert them to float."
+        )
+    numbers = array.astype(np.float64)
+    if numbers.ndim == 2 and np.array_equal(
+        numbers, np.broadcast_to(numbers[:1], numbers.shape), equal_nan=True
+    ):
+        numbers = numbers[0]
+    if numbers.shape != (m,):
+        raise LossError(
+            f"{where} must be one number per example, shape ({m},), but their shape is "
+            f"{numbers.shape}. They are the same for every configuration."
+        )
+    return numbers
 
 
-def _as_words(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
-    """Packed bits as 64-bit words, filled up with zeros."""
-    padded = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), dtype=np.uint8)
-    padded[:, : bits.shape[1]] = bits
-    return padded.view(np.uint64)
-
-
-def tail_sums(statistic: Tail, unit: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Total, squares and threshold (see `Summary`) of losses of shape (n, m), NaN as ever.
-
-    The threshold is the empirical quantile. The error of a quantile is half the distance between
-    the quantiles one standard error of the level below and above it.
-    """
-    ordered = np.sort(unit, axis=1)  # NaN last
-    n = np.count_nonzero(~np.isnan(unit), axis=1)
-    some = np.maximum(n, 1)
-
-    def at(level: FloatArray) -> FloatArray:
-        place = np.clip(np.ceil(level * some - 1e-9).astype(np.int64) - 1, 0, some - 1)
-        return np.nan_to_num(np.take_along_axis(ordered, place[:, None], axis=1)[:, 0], nan=1.0)
-
-    level = np.full(len(unit), statistic.level)
-    threshold = at(level)
-    if isinstance(statistic, CVaR):
-        excess = np.nan_to_num(np.maximum(unit - threshold[:, None], 0.0)) / (1 - statistic.level)
-        tail = np.where(np.isnan(unit), 0.0, threshold[:, None] + excess)
-        return tail.sum(axis=1), np.einsum("ij,ij->i", tail, tail), threshold
-    width = np.sqrt(statistic.level * (1 - statistic.level) / some)
-    error = (at(level + width) - at(level - width)) / 2
-    return n * threshold, n * (threshold**2 + n * error**2), threshold
+def read_weights(
+    risk: Risk, beside: Mapping[str, npt.ArrayLike], m: int, split: str
+) -> FloatArray | None:
+    """The weights of the examples as shares of the largest that there can be; shape (m,)."""
+    if risk.weights is None or risk.largest_weight is None:
+        return None
+    weights = read_numbers(risk, beside, risk.weights, "weights", m, split)
+    bad = weights[~((weights >= 0) & (weights <= risk.largest_weight))]
+    if bad.size:
+        raise LossError(
+            f"{split}: the weights {risk.weights!r} of {risk.name!r} must lie in "
+            f"[0, {risk.largest_weight:g}], the bound that was declared, but one is {bad[0]:g}. "
+            f"Declare a bound that holds for all examples there can be: a bound read off the "
+            f"sample proves nothing."
+        )
+    return np.asarray(weights / risk.largest_weight)

@@ -62,10 +62,11 @@ class Labels:
 
 @dataclass(frozen=True)
 class LongTable:
-    """The columns of a file: those of `NOT_LOSSES` that it has, and its losses, shape (rows,)."""
+    """The columns of a file: those of `NOT_LOSSES` that it has, and its losses, shape (rows,), with
+    what stands beside them; groups may be texts."""
 
     labels: Mapping[str, Labels]
-    losses: Mapping[str, FloatArray]
+    losses: Mapping[str, Array]
 
 
 def tabulate(file: str, table: LongTable) -> LossTable:
@@ -85,7 +86,7 @@ def tabulate(file: str, table: LongTable) -> LossTable:
         order, ids[split] = _rectangle(file, split, configs, config_codes, examples, rows)
         shaped = {name: column[order] for name, column in table.losses.items()}
         # A column that is empty throughout a split was not measured on it.
-        parts[split] = {name: part for name, part in shaped.items() if not np.isnan(part).all()}
+        parts[split] = {name: part for name, part in shaped.items() if not _is_empty(part)}
     _check_ids(file, ids["validation"], ids["calibration"])
     return LossTable(
         parts["validation"],
@@ -94,6 +95,10 @@ def tabulate(file: str, table: LongTable) -> LossTable:
         ids["validation"],
         ids["calibration"],
     )
+
+
+def _is_empty(part: Array) -> bool:
+    return part.dtype.kind == "f" and bool(np.isnan(part).all())
 
 
 def parse_config(label: Any) -> dict[str, Any]:

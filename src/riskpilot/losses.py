@@ -10,9 +10,11 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from riskpilot.errors import LeakageError, LossError, LossRangeError
-from riskpilot.groups import Groups, gatherer, read_groups
+from riskpilot.groups import Groups, read_groups, read_numbers, read_weights
+from riskpilot.measures import Difference
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import AnySummary, GroupSummary, Summary
+from riskpilot.sums import gatherer
 
 FloatArray = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
@@ -46,8 +48,10 @@ class RiskLosses:
     """One risk's losses of n configurations on m examples.
 
     ``values``: 0/1 losses as packed bits, shape (n, ceil(m / 8)); others, and those with NaN, as
-    given, shape (n, m); None where the sums are all that is needed and all that was kept.
-    ``groups``: of the examples, where the risk is one of groups and the losses are at hand.
+    given, shape (n, m), of differences less those of the reference; None where the sums are all
+    that is needed and all that was kept. ``groups`` and ``weights`` (as shares of the largest) of
+    the examples, where the risk has some and the losses are at hand; ``packed``: whether the values
+    are bits.
     """
 
     risk: Risk
@@ -56,12 +60,14 @@ class RiskLosses:
     summary: AnySummary
     row_digests: tuple[bytes, ...]
     groups: Groups | None = None
+    weights: FloatArray | None = None
+    packed: bool = False
 
     def unit_rows(self, rows: Sequence[int]) -> FloatArray:
         """The losses of some configurations on the unit scale, shape (len(rows), m)."""
         assert self.values is not None
         chosen = self.values[list(rows)]
-        if self.summary.binary and chosen.dtype == np.uint8:
+        if self.packed:
             return np.unpackbits(chosen, axis=1, count=self.n_examples).astype(np.float64)
         return _to_unit(chosen, self.risk)
 
@@ -204,7 +210,7 @@ def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, 
     if unknown:
         raise LossError(
             f"{split}: {unknown[0]!r} is neither a risk nor the free objective"
-            f"{' nor the groups of a risk' if problem.beside else ''}. "
+            f"{' nor what stands beside a risk' if problem.beside else ''}. "
             f"The problem knows {', '.join(sorted(known))}; rename or remove it."
         )
     missing = [name for name in problem.names if name not in losses]
@@ -214,8 +220,7 @@ def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, 
             f"Every risk needs its per-example losses."
         )
     result = {
-        risk.name: _read_risk(risk, losses[risk.name], losses.get(risk.groups), split)
-        for risk in problem.risks
+        risk.name: _read_risk(risk, losses[risk.name], losses, split) for risk in problem.risks
     }
     shapes = {name: (len(read.row_digests), read.n_examples) for name, read in result.items()}
     if len(set(shapes.values())) > 1:
@@ -244,9 +249,7 @@ def _as_table(name: str, losses: npt.ArrayLike, split: str) -> Array:
     return array
 
 
-def _read_risk(
-    risk: Risk, losses: npt.ArrayLike, groups: npt.ArrayLike | None, split: str
-) -> RiskLosses:
+def _read_risk(risk: Risk, losses: npt.ArrayLike, beside: LossMapping, split: str) -> RiskLosses:
     array = _as_table(risk.name, losses, split)
     if array.ndim != 2:
         raise LossError(
@@ -258,18 +261,39 @@ def _read_risk(
             f"{split}: the losses of {risk.name!r} are empty, shape {array.shape}. "
             f"A certificate needs at least one configuration and one example."
         )
-    read = read_groups(risk, groups, array.shape[1], split) if risk.needs_groups else None
-    return _read_table(risk, array, split, read)
+    m = array.shape[1]
+    groups = read_groups(risk, beside, m, split) if risk.needs_groups else None
+    weights = read_weights(risk, beside, m, split)
+    if isinstance(risk.statistic, Difference):
+        name = risk.statistic.reference
+        reference = read_numbers(risk, beside, name, "losses of the reference", m, split)
+        array = _differences(risk, array, reference, split)
+    return _read_table(risk, array, split, groups, weights)
 
 
-def _read_table(risk: Risk, array: Array, split: str, groups: Groups | None) -> RiskLosses:
+def _differences(risk: Risk, array: Array, reference: FloatArray, split: str) -> Array:
+    """Losses less those of the reference; NaN where one of the two does not count."""
+    base = _in_range(risk, reference, split)
+    if array.dtype == np.bool_ and ((base == 0) | (base == 1)).all():
+        return np.subtract(array, base.astype(np.int8), dtype=np.int8)
+    differences = np.empty(array.shape)
+    for rows in _blocks(len(array), array.shape[1] * array.itemsize):
+        np.subtract(_in_range(risk, array[rows], split), base, out=differences[rows])
+    return differences
+
+
+def _read_table(
+    risk: Risk, array: Array, split: str, groups: Groups | None, weights: FloatArray | None
+) -> RiskLosses:
     n_configs, m = array.shape
+    # What a loss at an end of the range, or of differences two of them, can be on the unit scale.
+    ends = (0.0, 0.5, 1.0) if isinstance(risk.statistic, Difference) else (0.0, 1.0)
     packed = np.empty((n_configs, (m + 7) // 8), dtype=np.uint8)
     n = np.full(n_configs, m, dtype=np.int64)
     total = np.empty(n_configs)
     squares = np.empty(n_configs)
     above_zero = np.empty(n_configs, dtype=np.int64)
-    more = gatherer(risk, groups, n_configs, m)
+    more = gatherer(risk, groups, weights, n_configs, m)
     digests: list[bytes] = []
     binary = packable = True
     for rows in _blocks(n_configs, m * array.itemsize):
@@ -285,12 +309,15 @@ def _read_table(risk: Risk, array: Array, split: str, groups: Groups | None) -> 
             digests.extend(_digest_bits(m, row) for row in bits)
             continue
         packable = False
-        unit = _to_unit(_in_range(risk, block, split), risk)
+        if not isinstance(risk.statistic, Difference):  # those were checked one by one
+            block = _in_range(risk, block, split)
+        unit = _to_unit(block, risk)
         counts = ~np.isnan(unit)
         n[rows] = counts.sum(axis=1)
         filled = np.where(counts, unit, 0.0)
         # Losses that count may all be 0/1 although others do not count.
-        binary = binary and bool(((filled == 0.0) | (filled == 1.0)).all())
+        n_at_ends = sum(np.count_nonzero(filled == end) for end in ends)
+        binary = binary and bool(n_at_ends == filled.size)
         total[rows] = filled.sum(axis=1)
         squares[rows] = np.einsum("ij,ij->i", filled, filled)
         above_zero[rows] = np.count_nonzero(filled, axis=1)
@@ -299,22 +326,24 @@ def _read_table(risk: Risk, array: Array, split: str, groups: Groups | None) -> 
         digests.extend(_digest_row(risk, row) for row in block)
     plain = Summary(n, total, squares, above_zero, binary)
     summary = plain if more is None else more.summary(plain)
-    if groups is not None:
-        own = groups.digest
+    if groups is not None or weights is not None:
+        own = b"" if groups is None else groups.digest
+        own += b"" if weights is None else weights.astype("<f8").tobytes()
         digests = [hashlib.sha256(own + digest).digest() for digest in digests]
     values = packed if packable else array
-    return RiskLosses(risk, values, m, summary, tuple(digests), groups)
+    return RiskLosses(risk, values, m, summary, tuple(digests), groups, weights, packable)
 
 
 def _at_top(risk: Risk, block: Array) -> Array | None:
     """Which losses sit at the top of the range, or None where some loss sits at neither end."""
-    if (risk.low, risk.high) == (0.0, 1.0):
+    low, high = risk.span
+    if (low, high) == (0.0, 1.0):
         if block.dtype == np.bool_:
             return block
         if block.dtype.itemsize == 1 and block.min() >= 0 and block.max() <= 1:
             return block.view(np.bool_) if block.flags.c_contiguous else block != 0
-    at_top = block == risk.high
-    n_at_ends = np.count_nonzero(at_top) + np.count_nonzero(block == risk.low)
+    at_top = block == high
+    n_at_ends = np.count_nonzero(at_top) + np.count_nonzero(block == low)
     return at_top if n_at_ends == block.size else None
 
 
@@ -367,9 +396,10 @@ def _read_free(
 
 def _to_unit(values: Array, risk: Risk) -> FloatArray:
     unit = np.asarray(values, dtype=np.float64)
-    if (risk.low, risk.high) == (0.0, 1.0):
+    low, high = risk.span
+    if (low, high) == (0.0, 1.0):
         return unit
-    return np.clip((unit - risk.low) / (risk.high - risk.low), 0.0, 1.0)
+    return np.clip((unit - low) / (high - low), 0.0, 1.0)
 
 
 def _blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:

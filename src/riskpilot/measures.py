@@ -1,4 +1,5 @@
-"""What is limited about a loss: its mean, its worst group, the gap between groups, its tail."""
+"""What is limited about a loss: its mean, its worst group, a gap between groups, its tail, how far
+it lies above a reference."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -27,15 +28,21 @@ class GroupGap:
     """The largest difference between two groups' mean losses.
 
     ``groups``: their names; None for all there are. With ``directed=True`` it is the mean of the
-    first named group minus that of the second, which may be negative.
+    first named group minus that of the second, which may be negative. ``within``: the name under
+    which labels stand beside the losses; examples are then compared with those of their own label
+    alone, and the label with the largest gap counts. Of positive predictions within the true
+    labels this is equalised odds.
     """
 
     groups: tuple[str, ...] | None = None
     directed: bool = False
+    within: str | None = None
 
     def __post_init__(self) -> None:
         _name_groups(self, least=2)
         _two_if_directed(self)
+        if self.within is not None:
+            _check_beside(self, "within", self.within, "label")
 
 
 @dataclass(frozen=True)
@@ -75,10 +82,23 @@ class CVaR:
         _check_level(self)
 
 
+@dataclass(frozen=True)
+class Difference:
+    """The mean loss less that of a reference on the same examples: what a change costs.
+
+    ``reference``: the name under which the losses of the reference stand beside the others.
+    """
+
+    reference: str = "reference"
+
+    def __post_init__(self) -> None:
+        _check_beside(self, "reference", self.reference, "dense_model")
+
+
 Grouped = WorstGroup | GroupGap | Ratio
 Contrast = GroupGap | Ratio
 Tail = Quantile | CVaR
-Statistic = Mean | WorstGroup | GroupGap | Ratio | Quantile | CVaR
+Statistic = Mean | WorstGroup | GroupGap | Ratio | Quantile | CVaR | Difference
 
 _KINDS: dict[str, type[Statistic]] = {
     "mean": Mean,
@@ -87,6 +107,7 @@ _KINDS: dict[str, type[Statistic]] = {
     "ratio": Ratio,
     "quantile": Quantile,
     "cvar": CVaR,
+    "difference": Difference,
 }
 
 
@@ -100,6 +121,7 @@ def to_dict(statistic: Statistic) -> dict[str, Any]:
     fields = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in asdict(statistic).items()
+        if value is not None or name != "within"
     }
     return {"kind": kind, **fields}
 
@@ -108,8 +130,8 @@ def from_dict(data: Mapping[str, Any]) -> Statistic:
     kind = data.get("kind")
     if kind not in _KINDS:
         raise ProblemError(
-            f"A stored statistic is one of {', '.join(_KINDS)}, but it is {kind!r}. "
-            f"Read the file with the version of riskpilot that wrote it."
+            f"A statistic is one of {', '.join(_KINDS)}, but it is {kind!r}. "
+            f"Name one of them; read a file with the version of riskpilot that wrote it."
         )
     fields = {name: value for name, value in data.items() if name != "kind"}
     if fields.get("groups") is not None:
@@ -128,9 +150,9 @@ def words(statistic: Statistic) -> str:
             return "worst group's mean"
         case GroupGap(groups=groups, directed=True):
             assert groups is not None
-            return f"mean of {groups[0]} minus mean of {groups[1]}"
+            return f"mean of {groups[0]} minus mean of {groups[1]}{_within(statistic)}"
         case GroupGap():
-            return "largest gap between groups"
+            return f"largest gap between groups{_within(statistic)}"
         case Ratio(groups=groups, directed=True):
             assert groups is not None
             return f"one minus the ratio of {groups[0]} to {groups[1]}"
@@ -140,7 +162,22 @@ def words(statistic: Statistic) -> str:
             return f"{100 * level:g}% quantile"
         case CVaR(level=level):
             return f"mean of the worst {round(100 * (1 - level), 9):g}%"
+        case Difference(reference=reference):
+            return f"mean minus that of {reference}"
     return ""
+
+
+def _within(statistic: GroupGap) -> str:
+    return "" if statistic.within is None else f" within any {statistic.within}"
+
+
+def _check_beside(statistic: Statistic, field: str, name: object, example: str) -> None:
+    if not isinstance(name, str) or not name.strip():
+        kind = type(statistic).__name__
+        raise ProblemError(
+            f"{kind}: {field} is the name of an array beside the losses, but it is {name!r}. "
+            f'Write {kind}({field}="{example}") and pass {{..., "{example}": array}}.'
+        )
 
 
 def _name_groups(statistic: Grouped, least: int) -> None:

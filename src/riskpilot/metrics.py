@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.errors import ProblemError
-from riskpilot.measures import GroupGap, Mean, Ratio, Statistic, WorstGroup
+from riskpilot.measures import Difference, GroupGap, Mean, Ratio, Statistic, WorstGroup
 
 ABSTAIN = -1
 
@@ -148,6 +148,8 @@ NAMED: dict[str, Named] = {
     "demographic_parity_ratio": Named(_SELECTED, Ratio(), True),
     "equal_opportunity_gap": Named(METRICS["recall"], GroupGap(), False),
     "false_positive_rate_gap": Named(METRICS["false_positive_rate"], GroupGap(), False),
+    "equalized_odds_gap": Named(_SELECTED, GroupGap(within="label"), False),
+    "accuracy_drop": Named(METRICS["error"], Difference(), False),
     "error_gap": Named(METRICS["error"], GroupGap(), False),
     "worst_group_error": Named(METRICS["error"], WorstGroup(), False),
     "worst_group_accuracy": Named(METRICS["accuracy"], WorstGroup(), True),

@@ -1,5 +1,6 @@
 """Reads Parquet files of losses. The one module that needs pyarrow (extra ``parquet``)."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ from riskpilot.errors import TableError
 from riskpilot.long_tables import NOT_LOSSES, Labels, LongTable, check_header
 
 
-def read_columns(path: Path) -> LongTable:
-    """The columns of a Parquet file, as `tabulate` takes them."""
+def read_columns(path: Path, groups: Collection[str] = ()) -> LongTable:
+    """The columns of a Parquet file, as `tabulate` takes them; ``groups`` may be texts."""
     try:
         table = pq.ParquetFile(path).read()
     except (pa.ArrowException, OSError) as error:
@@ -29,6 +30,9 @@ def read_columns(path: Path) -> LongTable:
         column = table.column(name)
         if name in NOT_LOSSES:
             labels[name] = _labels(path.name, name, column)
+        elif name in groups and not _is_number(column.type):
+            found = _labels(path.name, name, column)
+            losses[name] = np.array(found.values, dtype=np.object_)[found.codes]
         else:
             losses[name] = _numbers(path.name, name, column)
     return LongTable(labels, losses)
@@ -52,18 +56,22 @@ def _labels(file: str, name: str, column: Any) -> Labels:
 
 
 def _numbers(file: str, name: str, column: Any) -> Any:
-    plain = (
-        pa.types.is_boolean(column.type)
-        or pa.types.is_integer(column.type)
-        or pa.types.is_floating(column.type)
-        or pa.types.is_decimal(column.type)
-        or pa.types.is_null(column.type)
-    )
-    if not plain:
+    if not _is_number(column.type):
         raise TableError(
             f"{file!r}: the losses of {name!r} must be numbers or booleans, but their type is "
-            f"{column.type}. Convert the column, or remove it."
+            f"{column.type}. Convert the column, or remove it; a column of groups is named: "
+            f"read_losses(path, groups=[{name!r}])."
         )
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _is_number(kind: Any) -> bool:
+    return bool(
+        pa.types.is_boolean(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_null(kind)
+    )

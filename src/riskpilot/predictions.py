@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from riskpilot import losses as tables
 from riskpilot.errors import LossError, ProblemError
-from riskpilot.measures import Statistic
+from riskpilot.measures import Difference, Statistic
 from riskpilot.metrics import NAMED, Named, named
 from riskpilot.problem import Problem, Risk
 
@@ -22,14 +22,16 @@ def losses_from_predictions(
     predictions: npt.ArrayLike,
     *,
     groups: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None = None,
+    reference: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None = None,
     positive: int = 1,
 ) -> dict[str, Array]:
     """The losses of every risk that is known by its name, and of the free objective if it is.
 
     ``labels``: shape (m,), classes as whole numbers or booleans. ``predictions``: shape (m,) for
     one configuration or (n, m) for many; -1 hands an example over. ``groups``: shape (m,), or a
-    mapping of names to such arrays where risks have different groups. The free objective becomes
-    one number per configuration. What has no known name is left out: add it to the result.
+    mapping of names to such arrays where risks have different groups. ``reference``: predictions of
+    the reference that a `Difference` names, shape (m,), or a mapping likewise. The free objective
+    becomes one number per configuration. What has no known name is left out: add it to the result.
 
     >>> problem = Problem([Risk("precision", at_least=0.9)], minimize="false_negative_rate")
     >>> losses_from_predictions(problem, [1, 0, 1, 0], [[1, 1, 0, 0]])
@@ -53,12 +55,12 @@ def losses_from_predictions(
                     f"Risk {risk.name!r} counts only some examples. Give its limit as at_most or "
                     f"at_least, or declare it: conditional=True."
                 )
-        if risk.needs_groups:
-            result[risk.groups] = _groups_of(risk.groups, groups, len(truth))
+        result |= _beside(risk, known, truth, positive, groups, reference)
     if minimize is not None and (known := named(minimize)) is not None:
-        beside = _groups_of("groups", groups, len(truth)) if _is_grouped(known) else None
         per_example = np.atleast_2d(known.metric.losses(truth, predicted, positive))
-        values = measure(known.statistic, per_example, beside)
+        free = Risk("losses", statistic=known.statistic, conditional=True)
+        beside = _beside(free, known, truth, positive, groups, reference)
+        values = _value(free, {"losses": per_example.astype(np.float64), **beside})
         result[minimize] = values if predicted.ndim == 2 else values[0]
     if not result:
         raise ProblemError(
@@ -69,11 +71,19 @@ def losses_from_predictions(
 
 
 def measure(
-    statistic: Statistic, losses: npt.ArrayLike, groups: npt.ArrayLike | None = None
+    statistic: Statistic,
+    losses: npt.ArrayLike,
+    groups: npt.ArrayLike | None = None,
+    *,
+    within: npt.ArrayLike | None = None,
+    reference: npt.ArrayLike | None = None,
+    weights: npt.ArrayLike | None = None,
 ) -> FloatArray:
     """The statistic of each configuration's losses, shape (n,): for free objectives, and to look.
 
-    ``losses``: shape (n, m), NaN where an example does not count; ``groups``: shape (m,).
+    ``losses``: shape (n, m), NaN where an example does not count. What the statistic needs beside
+    them, each of shape (m,): ``groups``, labels ``within`` which groups are compared, losses of the
+    ``reference``, ``weights`` of the examples.
 
     >>> from riskpilot import WorstGroup
     >>> measure(WorstGroup(), [[1, 0, 0, 0], [0, 0, 1, 1]], ["a", "a", "b", "b"])
@@ -85,17 +95,39 @@ def measure(
             f"measure takes finite losses of shape (configurations, examples), but they have shape "
             f"{table.shape} or are infinite. For one configuration use losses[None, :]."
         )
-    low, high = float(np.nanmin(table, initial=0.0)), float(np.nanmax(table, initial=1.0))
-    risk = Risk("losses", None, low, high, conditional=True, statistic=statistic)
     given: dict[str, Any] = {"losses": table}
-    if groups is not None:
-        if not risk.needs_groups:
+    extremes = [table]
+    if reference is not None:
+        extremes.append(np.asarray(reference, dtype=np.float64))
+    low = min(float(np.nanmin(part, initial=0.0)) for part in extremes)
+    high = max(float(np.nanmax(part, initial=1.0)) for part in extremes)
+    heaviest = {} if weights is None else _heaviest(weights)
+    risk = Risk("losses", None, low, high, conditional=True, statistic=statistic, **heaviest)
+    labels = dict(zip(("groups", "within"), risk.labels, strict=False))
+    names = {**labels, "weights": "weights"}
+    if isinstance(statistic, Difference):
+        names["reference"] = statistic.reference
+    told = {"groups": groups, "within": within, "reference": reference, "weights": weights}
+    for what, values in told.items():
+        if values is None:
+            continue
+        if what not in names:
             raise LossError(
-                f"{type(statistic).__name__} knows no groups, but groups are given. Leave them "
-                f"out, or measure a WorstGroup or GroupGap."
+                f"{type(statistic).__name__} knows no {what}, but {what} is given. Leave it out, "
+                f"or measure a statistic that needs it."
             )
-        given["groups"] = groups
-    read = tables.calibration_losses(Problem([risk], "free"), given).risks["losses"]
+        given[names[what]] = values
+    return _value(risk, given)
+
+
+def _heaviest(weights: npt.ArrayLike) -> dict[str, Any]:
+    """An estimate needs no bound that is known beforehand."""
+    largest = np.max(np.asarray(weights, dtype=np.float64), initial=0.0)
+    return {"weights": "weights", "largest_weight": float(largest) or 1.0}
+
+
+def _value(risk: Risk, given: Mapping[str, Any]) -> FloatArray:
+    read = tables.calibration_losses(Problem([risk], "free"), given).risks[risk.name]
     return np.asarray(risk.from_unit(read.summary.mean))
 
 
@@ -143,8 +175,35 @@ def _asked(problem: Problem | Risk | Iterable[Risk]) -> tuple[tuple[Risk, ...], 
     return ((problem,) if isinstance(problem, Risk) else tuple(problem)), None
 
 
-def _is_grouped(known: Named) -> bool:
-    return Risk("one", statistic=known.statistic).needs_groups
+def _beside(
+    risk: Risk,
+    known: Named | None,
+    truth: npt.NDArray[np.int64],
+    positive: int,
+    groups: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None,
+    reference: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None,
+) -> dict[str, Array]:
+    """What a risk needs beside its losses, as far as predictions and groups say it."""
+    result: dict[str, Array] = {}
+    if risk.needs_groups:
+        result[risk.groups] = _groups_of(risk.groups, groups, len(truth))
+    result |= {name: (truth == positive).astype(np.int8) for name in risk.labels[1:]}
+    if isinstance(risk.statistic, Difference) and known is not None:
+        name = risk.statistic.reference
+        found = reference.get(name) if isinstance(reference, Mapping) else reference
+        if found is None:
+            raise LossError(
+                f"The predictions of the reference {name!r} are needed, but they are not given. "
+                f'Pass its prediction of every example: reference=array, or {{"{name}": array}}.'
+            )
+        predicted = _codes("predictions of the reference", found)
+        if predicted.shape != truth.shape:
+            raise LossError(
+                f"There are {len(truth)} examples, but the predictions of the reference {name!r} "
+                f"have shape {predicted.shape}. Predict the same examples."
+            )
+        result[name] = known.metric.losses(truth, predicted, positive)
+    return result
 
 
 def _groups_of(

@@ -10,7 +10,16 @@ import numpy.typing as npt
 
 from riskpilot import measures
 from riskpilot.errors import ProblemError
-from riskpilot.measures import CVaR, GroupGap, Mean, Quantile, Ratio, Statistic, WorstGroup
+from riskpilot.measures import (
+    CVaR,
+    Difference,
+    GroupGap,
+    Mean,
+    Quantile,
+    Ratio,
+    Statistic,
+    WorstGroup,
+)
 from riskpilot.metrics import check_direction, named
 from riskpilot.notebook import card
 
@@ -24,6 +33,7 @@ _TESTS: dict[type[Statistic], tuple[str, ...]] = {
     Ratio: ("auto", "betting"),
     Quantile: ("auto", "binomial"),
     CVaR: ("auto", "betting"),
+    Difference: ("auto", "betting"),
 }
 
 
@@ -37,7 +47,9 @@ class Risk:
     ``p_value`` names the test; ``"auto"`` is exact binomial for 0/1 losses and betting otherwise.
 
     ``statistic``: what is limited, such as `WorstGroup` or `CVaR`. ``groups``: for a statistic of
-    groups, the name under which the groups of the examples stand beside the losses.
+    groups, the name under which the groups of the examples stand beside the losses. ``weights``:
+    likewise for weights of the examples, which lie in [0, ``largest_weight``]; every mean is then
+    the weighted one.
 
     ``at_most`` and ``at_least`` give the limit in the words of a metric that is known by its name:
     the condition and the statistic follow from the name, and `losses_from_predictions` makes the
@@ -59,6 +71,8 @@ class Risk:
     groups: str = "groups"
     complement: bool = False
     """Whether the losses are one minus what the name says."""
+    weights: str | None = None
+    largest_weight: float | None = None
     at_most: InitVar[float | None] = None
     at_least: InitVar[float | None] = None
 
@@ -87,6 +101,7 @@ class Risk:
                 f"Declare the smallest and the largest loss that can occur."
             )
         self._check_statistic()
+        self._check_weights()
         if self.limit is not None and not self.bottom < self.limit < self.top:
             what = measures.words(self.statistic)
             raise ProblemError(
@@ -132,8 +147,8 @@ class Risk:
         if not isinstance(statistic, Statistic):
             raise ProblemError(
                 f"Risk {name!r}: the statistic says what is limited about the losses, but it is "
-                f"{statistic!r}. Use Mean(), WorstGroup(), GroupGap(), Ratio(), Quantile(0.95) or "
-                f"CVaR(0.95)."
+                f"{statistic!r}. Use Mean(), WorstGroup(), GroupGap(), Ratio(), Quantile(0.95), "
+                f"CVaR(0.95) or Difference()."
             )
         if isinstance(statistic, Ratio) and self.low != 0:
             raise ProblemError(
@@ -141,9 +156,11 @@ class Risk:
                 f"{self.low:g}. Shift the losses, or limit a GroupGap."
             )
         if self.p_value in P_VALUES and self.p_value not in self.tests:
-            told = " or ".join(self.tests)
+            told, what = " or ".join(self.tests), type(statistic).__name__
+            if self.weights is not None:
+                what += " with weights"
             raise ProblemError(
-                f"Risk {name!r}: a {type(statistic).__name__} is tested by {told}, "
+                f"Risk {name!r}: a {what} is tested by {told}, "
                 f"but p_value is {self.p_value!r}. Leave it out."
             )
         if not isinstance(self.groups, str) or not self.groups:
@@ -153,9 +170,35 @@ class Risk:
                 f'{{"{name}": losses, "sex": array}}.'
             )
 
+    def _check_weights(self) -> None:
+        name, largest = self.name, self.largest_weight
+        if self.weights is None and largest is None:
+            return
+        if not isinstance(self.weights, str) or not self.weights:
+            raise ProblemError(
+                f"Risk {name!r}: weights is the name under which the weights of the examples stand "
+                f'beside the losses, but it is {self.weights!r}. Write weights="weights" and pass '
+                f'{{"{name}": losses, "weights": array}}.'
+            )
+        if isinstance(largest, bool) or not _is_finite_number(largest) or not float(largest) > 0:  # type: ignore[arg-type]
+            raise ProblemError(
+                f"Risk {name!r}: weights need the largest weight that there can be, known "
+                f"beforehand, but largest_weight is {largest!r}. Without a bound no test is valid: "
+                f"clip the weights, and write largest_weight= the point where they are clipped."
+            )
+        object.__setattr__(self, "largest_weight", float(largest))  # type: ignore[arg-type]
+        if isinstance(self.statistic, GroupGap | Ratio):
+            raise ProblemError(
+                f"Risk {name!r}: no valid test is known here for a {type(self.statistic).__name__} "
+                f"of weighted examples, but weights is {self.weights!r}. Limit the WorstGroup, or "
+                f"draw examples in proportion to their weights and leave the weights out."
+            )
+
     @property
     def tests(self) -> tuple[str, ...]:
         """What ``p_value`` may be for this statistic."""
+        if self.weights is not None:
+            return ("auto", "betting")
         return _TESTS.get(type(self.statistic), P_VALUES)
 
     @property
@@ -163,10 +206,33 @@ class Risk:
         return isinstance(self.statistic, WorstGroup | GroupGap | Ratio)
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The names under which texts stand beside the losses: groups, and labels within which
+        they are compared."""
+        if not self.needs_groups:
+            return ()
+        within = self.statistic.within if isinstance(self.statistic, GroupGap) else None
+        return (self.groups,) if within is None else (self.groups, within)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The names under which numbers stand beside the losses: those of a reference, weights."""
+        reference = self.statistic.reference if isinstance(self.statistic, Difference) else None
+        return tuple(name for name in (reference, self.weights) if name is not None)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The smallest and the largest number of one example: of a difference, where that is
+        limited."""
+        if isinstance(self.statistic, Difference):
+            return self.low - self.high, self.high - self.low
+        return self.low, self.high
+
+    @property
     def bottom(self) -> float:
         """The smallest value that the statistic can have."""
         match self.statistic:
-            case GroupGap(directed=True):
+            case Difference() | GroupGap(directed=True):
                 return self.low - self.high
             case GroupGap() | Ratio():
                 return 0.0
@@ -176,7 +242,7 @@ class Risk:
     def top(self) -> float:
         """The largest value that the statistic can have."""
         match self.statistic:
-            case GroupGap():
+            case Difference() | GroupGap():
                 return self.high - self.low
             case Ratio():
                 return 1.0
@@ -221,6 +287,8 @@ class Risk:
             data["groups"] = self.groups
         if self.complement:
             data["complement"] = True
+        if self.weights is not None:
+            data |= {"weights": self.weights, "largest_weight": self.largest_weight}
         return data
 
     @classmethod
@@ -245,6 +313,8 @@ class Risk:
             told["groups"] = self.groups
         if self.complement:
             told["complement"] = True
+        if self.weights is not None:
+            told |= {"weights": self.weights, "largest_weight": self.largest_weight}
         return f"Risk({', '.join(f'{name}={value!r}' for name, value in told.items())})"
 
     def __str__(self) -> str:
@@ -298,7 +368,7 @@ class Problem:
                 f"minimize names the free objective by a non-empty string, "
                 f'but it is {self.minimize!r}. Name it: minimize="cost".'
             )
-        names = [*self.names, self.minimize, *self.beside]
+        names = [*self.names, self.minimize, *self.labels, *self.numbers]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ProblemError(
@@ -322,9 +392,19 @@ class Problem:
         return tuple(risk.name for risk in self.risks)
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The names under which texts stand beside the losses, each once."""
+        return tuple(dict.fromkeys(name for risk in self.risks for name in risk.labels))
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The names under which numbers stand beside the losses, each once."""
+        return tuple(dict.fromkeys(name for risk in self.risks for name in risk.numbers))
+
+    @property
     def beside(self) -> tuple[str, ...]:
-        """The names under which groups stand beside the losses, each once."""
-        return tuple(dict.fromkeys(risk.groups for risk in self.risks if risk.needs_groups))
+        """All that stands beside the losses: groups, labels, losses of a reference, weights."""
+        return self.labels + self.numbers
 
     @property
     def has_open_limits(self) -> bool:

@@ -1,4 +1,5 @@
-"""What number a sample of losses becomes: a mean, a worst group, a gap, a tail; and its error."""
+"""What number a sample of losses becomes: a mean, a worst group, a gap, a tail, a difference; and
+its error."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot import p_values
-from riskpilot.measures import Contrast, CVaR, Grouped, GroupGap, Quantile, Ratio, WorstGroup
+from riskpilot.measures import (
+    Contrast,
+    CVaR,
+    Difference,
+    Grouped,
+    GroupGap,
+    Quantile,
+    Ratio,
+    WorstGroup,
+)
 from riskpilot.problem import Risk
 
 FloatArray = npt.NDArray[np.float64]
@@ -22,9 +32,11 @@ class Summary:
 
     ``n``: how many examples count, ``total``: the sum of their losses, ``squares``: the sum of the
     squared losses, ``above_zero``: how many losses are above zero; each of shape (n_configs,).
-    ``binary``: every loss sits at an end of the range, so that ``total`` is a count.
-    Of a tail, ``total`` and ``squares`` are such that mean and standard error are those of its
-    estimate, and ``threshold`` is the loss at which the tail begins, shape (n_configs,).
+    ``binary``: every loss sits at an end of the range, so that ``total`` is a count; of
+    differences, both losses do.
+    Of a tail and of weighted examples, ``total`` and ``squares`` are such that mean and standard
+    error are those of the estimate. ``threshold`` is the loss at which a tail begins, shape
+    (n_configs,).
     """
 
     n: IntArray
@@ -121,7 +133,7 @@ class GroupSummary:
     def pairs(self) -> list[tuple[int, int]]:
         """Positions of the groups that are compared, the first with the second."""
         assert not isinstance(self.statistic, WorstGroup)
-        return pairs(self.statistic, len(self.names))
+        return pairs(self.statistic, self.names)
 
     def pair(self, i: int, j: int) -> tuple[FloatArray, FloatArray, IntArray]:
         """Value, standard error and size of one comparison; shape (n_configs,) each."""
@@ -154,15 +166,35 @@ class GroupSummary:
 AnySummary = Summary | GroupSummary
 
 
-def pairs(statistic: Contrast, n_groups: int) -> list[tuple[int, int]]:
-    """Which groups are compared: the first with the second, or each with each.
+_LABEL = " | "  # between the names of a group and of the label within which it is compared
 
-    >>> pairs(GroupGap(), 2)
+
+def within_label(group: str, label: str) -> str:
+    """The name of the examples of one group and one label."""
+    return f"{group}{_LABEL}{label}"
+
+
+def pairs(statistic: Contrast, names: Sequence[str]) -> list[tuple[int, int]]:
+    """Positions of the groups that are compared: the first with the second, or each with each;
+    those of the same label, where labels part them.
+
+    >>> pairs(GroupGap(), ("a", "b"))
     [(0, 1), (1, 0)]
+    >>> pairs(GroupGap(within="label"), ("a | 0", "a | 1", "b | 0", "b | 1"))
+    [(0, 2), (1, 3), (2, 0), (3, 1)]
     """
-    if statistic.directed:
-        return [(0, 1)]
-    return [(i, j) for i in range(n_groups) for j in range(n_groups) if i != j]
+    parted = isinstance(statistic, GroupGap) and statistic.within is not None
+    label = [name.rpartition(_LABEL)[2] if parted else "" for name in names]
+    places = range(len(names))
+    together = [(i, j) for i in places for j in places if i != j and label[i] == label[j]]
+    if not statistic.directed:
+        return together
+    assert statistic.groups is not None
+    first = [
+        within_label(statistic.groups[0], label[i]) if parted else statistic.groups[0]
+        for i in places
+    ]
+    return [(i, j) for i, j in together if names[i] == first[i]]
 
 
 class Recorded(Protocol):
@@ -194,7 +226,9 @@ def summary_of(risk: Risk, rows: Sequence[Recorded]) -> AnySummary:
         fields = ("n", "total", "squares", "above_zero", "binary", "threshold")
         return _stacked([{name: getattr(row, name) for name in fields} for row in rows])
     groups = [row.groups or {} for row in rows]
-    names = statistic.groups or tuple(sorted({name for row in groups for name in row}))
+    known = tuple(sorted({name for row in groups for name in row}))
+    parted = isinstance(statistic, GroupGap) and statistic.within is not None
+    names = known if parted or statistic.groups is None else statistic.groups
     nothing = {"n": 0, "total": 0.0, "squares": 0.0, "above_zero": 0, "binary": True}
     sums = tuple(_stacked([row.get(name, nothing) for row in groups]) for name in names)
     return GroupSummary(statistic, names, sums)
@@ -220,11 +254,15 @@ def family(risk: Risk, binary: bool) -> str:
     look at the calibration losses would not be valid. The binomial test stays valid should a
     calibration loss lie between 0 and 1 after all, because it counts every loss above zero.
     """
+    if risk.weights is not None:
+        return "betting"
     match risk.statistic:
         case Quantile():
             return "binomial"  # it counts the losses above the limit, whatever the losses are
         case GroupGap() | Ratio() | CVaR():
             return "betting"
+        case Difference():
+            return "trinomial" if binary and risk.p_value == "auto" else "betting"
     if risk.p_value != "auto":
         return risk.p_value
     return "binomial" if binary else "betting"
@@ -233,7 +271,8 @@ def family(risk: Risk, binary: bool) -> str:
 def steering_family(risk: Risk, name: str) -> str:
     """The family whose largest passing mean steers searches: of means their own, otherwise the
     normal approximation. No test uses it."""
-    return "normal" if isinstance(risk.statistic, Contrast | Quantile | CVaR) else name
+    other = isinstance(risk.statistic, Contrast | Quantile | CVaR | Difference)
+    return "normal" if other or risk.weights is not None else name
 
 
 def fewest_examples(risk: Risk, name: str, delta: float) -> int:
@@ -254,7 +293,8 @@ def fewest_examples(risk: Risk, name: str, delta: float) -> int:
             limit = limit if directed else (1 + limit) / 2
         case Ratio():
             limit = 1 / (2 - limit)  # of r y - x in [-1, r], at 0
-    return p_values.smallest_n(name, limit, delta)
+    # Differences that are all -1 are as rare as so many zeros: the exact tests agree there.
+    return p_values.smallest_n("binomial" if name == "trinomial" else name, limit, delta)
 
 
 def log_p_from_sums(limit: float, name: str, summary: Summary) -> FloatArray:

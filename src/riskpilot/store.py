@@ -27,7 +27,7 @@ from riskpilot.losses import (
     check_disjoint,
     validation_losses,
 )
-from riskpilot.measures import Contrast
+from riskpilot.measures import Contrast, Difference
 from riskpilot.problem import Problem
 from riskpilot.statistics import summary_of
 
@@ -196,7 +196,9 @@ def _read(
 def _encode(problem: Problem, table: Mapping[str, Array]) -> bytes:
     ranges = {risk.name: (risk.low, risk.high) for risk in problem.risks}
     # Rounding every loss up would be no caution where one mean is taken from another.
-    exact = {risk.name for risk in problem.risks if isinstance(risk.statistic, Contrast)}
+    compared = (Contrast, Difference)
+    exact = {risk.name for risk in problem.risks if isinstance(risk.statistic, compared)}
+    exact.update(problem.numbers)
     return encode(table, ranges, exact)
 
 
@@ -205,7 +207,7 @@ def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Arr
     table: dict[str, Array] = {}
     for name, values in losses.items():
         beside = name in problem.beside
-        array = group_names(values, split) if beside else np.asarray(values)
+        array = group_names(values, split) if name in problem.labels else np.asarray(values)
         if (name in problem.names or beside) and array.ndim != 1:
             raise LossError(
                 f"{split}: the losses of {name!r} must be one number per example, shape (examples,)"

@@ -3,7 +3,8 @@
 In an .npz file the arrays are named ``validation.error``, ``calibration.error`` and so on, with one
 row per configuration; ``configs`` (JSON texts) says what the rows stand for. A .csv or .parquet
 file has one row per configuration and example, in any order: the columns ``split``, ``config``
-and, where there are ids, ``example``; every other column holds the losses of one quantity.
+and, where there are ids, ``example``; every other column holds the losses of one quantity, or
+what stands beside them: groups, weights, the losses of a reference.
 """
 
 import csv
@@ -12,7 +13,7 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -40,10 +41,13 @@ _CHUNK = 50_000  # rows of text that are held at a time
 _WORDS = {"": "nan", "true": "1", "false": "0", "null": "nan", "none": "nan", "na": "nan"}
 
 
-def read_losses(path: str | Path) -> LossTable:
-    """Read a table of losses; the ending of the name says how it is written."""
+def read_losses(path: str | Path, groups: Collection[str] = ()) -> LossTable:
+    """Read a table of losses; the ending of the name says how it is written.
+
+    ``groups``: names of columns that may hold texts, since they name groups of examples.
+    """
     path = Path(path)
-    readers: dict[str, Callable[[Path], LossTable]] = {
+    readers: dict[str, Callable[[Path, Collection[str]], LossTable]] = {
         ".npz": _read_npz,
         ".csv": _read_csv,
         ".parquet": _read_parquet,
@@ -60,7 +64,7 @@ def read_losses(path: str | Path) -> LossTable:
             f"the folder in which the command runs."
         )
     try:
-        return reader(path)
+        return reader(path, groups)
     except OSError as error:
         raise TableError(
             f"{str(path)!r} cannot be read: {error}. Check its permissions, or copy it again."
@@ -107,7 +111,7 @@ def save_losses(
     return path
 
 
-def _read_npz(path: Path) -> LossTable:
+def _read_npz(path: Path, groups: Collection[str]) -> LossTable:
     try:
         # Opened here, because numpy leaves a file open where it turns out to be cut short.
         with path.open("rb") as file:
@@ -168,10 +172,10 @@ def _member(archive: Any, name: str) -> Array:
     return array
 
 
-def _read_csv(path: Path) -> LossTable:
+def _read_csv(path: Path, groups: Collection[str]) -> LossTable:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return tabulate(path.name, _csv_columns(path.name, file))
+            return tabulate(path.name, _csv_columns(path.name, file, groups))
     except UnicodeDecodeError as error:
         raise TableError(
             f"{path.name!r} is not text in UTF-8 ({error.reason} at byte {error.start}). Save it "
@@ -200,12 +204,12 @@ class _Codes:
         return np.concatenate(self.chunks) if self.chunks else np.zeros(0, dtype=np.int64)
 
 
-def _csv_columns(name: str, file: io.TextIOWrapper) -> LongTable:
+def _csv_columns(name: str, file: io.TextIOWrapper, groups: Collection[str]) -> LongTable:
     reader = csv.reader(file)
     header = [field.strip() for field in next(reader, [])]
     check_header(name, header)
-    coded = {field: _Codes() for field in header if field in NOT_LOSSES}
-    numbers: dict[str, list[Array]] = {field: [] for field in header if field not in NOT_LOSSES}
+    coded = {field: _Codes() for field in header if field in NOT_LOSSES or field in groups}
+    numbers: dict[str, list[Array]] = {field: [] for field in header if field not in coded}
     start = 2  # the line of the file at which a chunk begins, for messages
     for rows in _chunks(reader):
         rows = [row for row in rows if row]  # blank lines say nothing
@@ -226,10 +230,23 @@ def _csv_columns(name: str, file: io.TextIOWrapper) -> LongTable:
                 numbers[field].append(_to_numbers(name, field, column, start))
         start += len(rows)
     labels = {field: Labels(list(c.labels), c.all()) for field, c in coded.items()}
-    values = {
+    values: dict[str, Array] = {
         field: np.concatenate(parts) if parts else np.zeros(0) for field, parts in numbers.items()
     }
+    for field in groups:
+        if field in labels:
+            values[field] = _group_column(labels.pop(field))
     return LongTable(labels, values)
+
+
+def _group_column(labels: Labels) -> Array:
+    """Names of groups; where all are numbers or truth values, as numbers."""
+    words = [_WORDS.get(str(value).lower(), value) for value in labels.values]
+    try:
+        return np.array(words, dtype=np.float64)[labels.codes]
+    except ValueError:
+        # An empty field is no group: it is refused where groups are read.
+        return np.array([value or None for value in labels.values], dtype=np.object_)[labels.codes]
 
 
 def _chunks(reader: Iterator[list[str]]) -> Iterator[list[list[str]]]:
@@ -250,12 +267,13 @@ def _to_numbers(name: str, field: str, column: Sequence[str], start: int) -> Arr
         except ValueError:
             raise TableError(
                 f"{name!r}: the losses of {field!r} must be numbers, or empty where there is "
-                f"none, but line {start + i} has {_shorten(text)!r}. Correct or remove it."
+                f"none, but line {start + i} has {_shorten(text)!r}. Correct or remove it; a "
+                f"column of groups is named: read_losses(path, groups=[{field!r}])."
             ) from None
     return result
 
 
-def _read_parquet(path: Path) -> LossTable:
+def _read_parquet(path: Path, groups: Collection[str]) -> LossTable:
     # The one door to an optional package: only those who read Parquet need to install it.
     try:
         module = importlib.import_module("riskpilot.parquet_tables")
@@ -264,7 +282,7 @@ def _read_parquet(path: Path) -> LossTable:
             f"Reading {path.name!r} needs the package {error.name!r}, which is not installed. "
             f"Run pip install 'riskpilot[parquet]', or save the table as CSV or .npz."
         ) from error
-    table: LongTable = module.read_columns(path)
+    table: LongTable = module.read_columns(path, groups)
     return tabulate(path.name, table)
 
 

@@ -101,6 +101,9 @@ class Losses:
             metric = self.metrics[name]
             how = metric.mean if name == self.problem.minimize else metric.losses
             result[name] = how(labels, predicted, self.positive)
+        for name in self.problem.beside:  # groups, weights, losses of a reference
+            if name in self.functions:
+                result[name] = self.functions[name](model, X, y)
         return result
 
     def of_codes(self, y: Any, predicted: IntArray, *, free: bool = False) -> dict[str, Any]:
