@@ -4,8 +4,8 @@ Every test is valid in finite samples. What must be fixed beforehand, the family
 begins, comes from validation data; the order in which examples are seen comes from a seed.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,11 @@ from riskpilot.problem import Risk
 from riskpilot.statistics import GroupSummary, Summary, log_p_from_sums, pairs
 
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+Change = Callable[[FloatArray, slice], FloatArray]
 
 _CHUNK = 4_000_000  # losses that are compared at a time
+_COUNTED = 250_000  # losses that are counted at a time
 _ALIKE = 1.1  # comparisons whose sizes differ by less are tested together
 
 
@@ -63,17 +66,20 @@ def log_p(
     if settings.family != "betting":
         assert isinstance(losses.summary, Summary)
         return log_p_from_sums(limit, settings.family, losses.summary)[list(rows)]
-    return _betting(losses, losses.unit_rows(rows), settings, limit)
+    return _betting(losses, rows, settings, limit)
 
 
 def _betting(
     losses: RiskLosses,
-    values: FloatArray,
+    rows: Sequence[int],
     settings: Settings,
     limit: float | FloatArray,
+    *,
     group: int | None = None,
+    change: Change | None = None,
 ) -> FloatArray:
-    """Bets on the examples in a shuffled order, of one group where one is named.
+    """Bets on the examples in a shuffled order, of one group where one is named; shape
+    (len(rows),). ``change``: what is made of the losses of some of the rows beforehand.
 
     With weights w, as shares of the largest, the claim E[w L] / E[w] <= limit is that
     limit + w (L - limit) has a mean of at most the limit; and that lies in [0, 1] as the losses do.
@@ -82,31 +88,72 @@ def _betting(
     if group is not None:
         assert losses.groups is not None
         order = order[losses.groups.codes[order] == group]
-    chosen = values[:, order]
-    if losses.weights is not None:
-        base = np.broadcast_to(limit, (len(values),))[:, None]
-        chosen = base + losses.weights[order] * (chosen - base)
-    return p_values.log_betting(chosen, limit, settings.delta)
+    at = np.asarray(rows, dtype=np.intp)
+    base = np.broadcast_to(limit, (len(at),))[:, None]
+
+    def part(block: slice, times: slice) -> FloatArray:
+        values = _unit_part(losses, at[block], order[times])
+        if change is not None:
+            values = change(values, block)
+        if losses.weights is None:
+            return values
+        return np.asarray(base[block] + losses.weights[order[times]] * (values - base[block]))
+
+    return p_values.log_betting_by_parts(part, (len(at), len(order)), limit, settings.delta)
+
+
+def _unit_part(
+    losses: RiskLosses, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]
+) -> FloatArray:
+    """Losses on the unit scale, shape (len(rows), len(columns)), without unpacking all of a row."""
+    values = losses.values
+    assert values is not None
+    if losses.packed:
+        bits = values[np.ix_(rows, columns >> 3)] >> (7 - (columns & 7)).astype(np.uint8)
+        return np.asarray(bits & 1, dtype=np.float64)
+    chosen = replace(losses, values=values[np.ix_(rows, columns)], n_examples=len(columns))
+    return chosen.unit_rows(range(len(rows)))
+
+
+def _counts(
+    losses: RiskLosses, rows: Sequence[int], *which: Callable[[FloatArray], BoolArray]
+) -> list[npt.NDArray[np.int64]]:
+    """How many losses of each row are of each kind; shape (len(rows),) each."""
+    found = [np.empty(len(rows), np.int64) for _ in which]
+    step = max(1, _COUNTED // losses.n_examples)
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
+        values = losses.unit_rows(rows[block])
+        for counts, kind in zip(found, which, strict=True):
+            counts[block] = kind(values).sum(axis=1)
+    return found
+
+
+def _is_there(values: FloatArray) -> BoolArray:
+    return ~np.isnan(values)
 
 
 def _quantile(
     losses: RiskLosses, rows: Sequence[int], settings: Settings, limit: float, share: float
 ) -> FloatArray:
     """The quantile is at most the limit where P(loss > limit) <= share."""
-    values = losses.unit_rows(rows)
-    counts = ~np.isnan(values)
     if losses.weights is None:
-        return p_values.log_binomial((values > limit).sum(axis=1), counts.sum(axis=1), share)
-    return _betting(losses, np.where(counts, values > limit, np.nan), settings, share)
+        above, n = _counts(losses, rows, lambda values: values > limit, _is_there)
+        return p_values.log_binomial(above, n, share)
+
+    def is_above(values: FloatArray, block: slice) -> FloatArray:
+        return np.where(_is_there(values), values > limit, np.nan)
+
+    return _betting(losses, rows, settings, share, change=is_above)
 
 
 def _difference(
     losses: RiskLosses, rows: Sequence[int], settings: Settings, limit: float
 ) -> FloatArray:
     """Differences between the three values are rounded up: that raises their mean."""
-    values = losses.unit_rows(rows)
-    worse, better = (values > 0.5).sum(axis=1), (values <= 0).sum(axis=1)
-    n = (~np.isnan(values)).sum(axis=1)
+    worse, better, n = _counts(
+        losses, rows, lambda values: values > 0.5, lambda values: values <= 0, _is_there
+    )
     return log_trinomial(worse, better, n, 2 * limit - 1, settings.delta)
 
 
@@ -127,8 +174,7 @@ def _worst_group(
         parts = [log_p_from_sums(limit, settings.family, part) for part in summary.sums]
         return np.asarray(np.max(parts, axis=0)[list(rows)])
     assert groups is not None
-    values = losses.unit_rows(rows)
-    parts = [_betting(losses, values, settings, limit, g) for g in range(len(groups.names))]
+    parts = [_betting(losses, rows, settings, limit, group=g) for g in range(len(groups.names))]
     return np.asarray(np.max(parts, axis=0))
 
 
@@ -245,6 +291,11 @@ def _tail_mean(
     t = np.asarray(thresholds)
     room = np.maximum(1 - t, 1e-12)
     limits = (limit - t) * (1 - level) / room
-    excess = np.clip((losses.unit_rows(rows) - t[:, None]) / room[:, None], 0.0, 1.0)  # keeps NaN
-    tested = _betting(losses, excess, settings, np.clip(limits, 1e-12, 1 - 1e-12))
+
+    def excess(values: FloatArray, block: slice) -> FloatArray:
+        beyond = (values - t[block, None]) / room[block, None]
+        return np.clip(beyond, 0.0, 1.0)  # keeps NaN
+
+    between = np.clip(limits, 1e-12, 1 - 1e-12)
+    tested = _betting(losses, rows, settings, between, change=excess)
     return np.where((limits > 0) & (t < 1), tested, 0.0)

@@ -78,8 +78,8 @@ def select(
     plan = freeze_plan(validation, seed=seed)
     candidates = [trials[row] for row in plan.order]
     # Everything above saw validation alone. From here on calibration is open.
-    tables = [_calibration(study, tested, trial, calibrate) for trial in candidates]
-    opened = calibration_of(tested, tables)
+    tables = (_calibration(study, tested, trial, calibrate) for trial in candidates)
+    opened = calibration_of(tested, tables, len(candidates))
     use, created = _enter(study, plan, procedure, spend, [trial.number for trial in trials])
     result = run_test(plan, opened, procedure, range(len(candidates)))
     selection = conclude(
@@ -165,7 +165,7 @@ def _calibration(
     table = one_row_calibration(problem, losses)
     record = record_of(trial)
     if record is not None:
-        check_disjoint(validation_of(problem, [record]), calibration_of(problem, [table]))
+        check_disjoint(validation_of(problem, [record]), calibration_of(problem, [table], 1))
     return table
 
 

@@ -6,6 +6,8 @@ Sums and counts are passed, never means, so that no count has to be recovered fr
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from scipy.special import bdtr, betaincc, gammaln, log1p, log_ndtr, ndtri, rel_e
 FloatArray = npt.NDArray[np.float64]
 ArrayLike = npt.ArrayLike
 Array = npt.NDArray[Any]
+Part = Callable[[slice, slice], Array]
 
 # The largest bet, as a share of the one that a loss of 1 would ruin. Any value below 1 is valid;
 # near 1 serves losses of low variance, which never come close to 1.
@@ -80,24 +83,31 @@ def log_betting(losses: Array, limit: float | FloatArray, delta: float = 0.1) ->
     Orabona's target-recalculating bets): it loses little against the normal approximation where a
     constant bet loses a lot. ``delta`` is the level that matters most, and only steers the bets.
     """
-    losses = np.asarray(losses, dtype=np.float64)
-    n_configs = len(losses)
+    array = np.asarray(losses)
+    return log_betting_by_parts(lambda rows, times: array[rows, times], array.shape, limit, delta)
+
+
+def log_betting_by_parts(
+    part: Part, shape: tuple[int, ...], limit: float | FloatArray, delta: float = 0.1
+) -> FloatArray:
+    """`log_betting` of losses that are asked for when their time has come, a few steps at a time.
+
+    ``part(rows, times)``: the losses of some rows at some times. ``shape``: (n, m), of all of them.
+    The numbers are the same; what a large table takes in double precision is never there at once.
+    """
+    n_configs, m = shape
     limits = np.broadcast_to(limit, (n_configs,))
     log_p = np.empty(n_configs)
     for start in range(0, n_configs, 256):  # a block of columns stays in the cache
-        rows = slice(start, start + 256)
-        log_p[rows] = _log_betting_block(losses[rows], limits[rows], delta)
+        rows = slice(start, min(start + 256, n_configs))
+        log_p[rows] = _log_betting_block(partial(part, rows), m, limits[rows], delta)
     return log_p
 
 
-def _log_betting_block(losses: FloatArray, limit: FloatArray, delta: float) -> FloatArray:
-    by_time = np.ascontiguousarray(losses.T)  # (m, n): one step of time is contiguous
-    counts = ~np.isnan(by_time)
-    conditional = not counts.all()
-    if conditional:
-        by_time = np.where(counts, by_time, limit)  # a loss at the limit changes no capital
-    m, n_configs = by_time.shape
-    gain = limit - by_time
+def _log_betting_block(
+    losses_at: Callable[[slice], Array], m: int, limit: FloatArray, delta: float
+) -> FloatArray:
+    n_configs = len(limit)
     level = math.log(1 / delta)
     capital = np.zeros(n_configs)  # log
     best = np.zeros(n_configs)
@@ -109,7 +119,13 @@ def _log_betting_block(losses: FloatArray, limit: FloatArray, delta: float) -> F
     while time < m:
         # Bets stay put for a short while: a share of the past, and of the time left.
         stop = time + max(1, min(time // 4, (m - time) // 50))
-        block = gain[time:stop]
+        # One step of time is contiguous: (stop - time, n).
+        losses = np.ascontiguousarray(losses_at(slice(time, stop)).T, dtype=np.float64)
+        counts = ~np.isnan(losses)
+        conditional = not counts.all()
+        if conditional:
+            losses = np.where(counts, losses, limit)  # a loss at the limit changes no capital
+        block = limit - losses
         variance = squares / (seen + 1)
         missing = target - capital
         bet = np.minimum(np.sqrt(2 * missing / ((m - time) * variance)), LARGEST_BET / (1 - limit))
@@ -121,9 +137,8 @@ def _log_betting_block(losses: FloatArray, limit: FloatArray, delta: float) -> F
         target = np.where(capital >= target, capital + level, target)
         deviation = block - total / (seen + 1)  # from the mean so far, the limit itself at first
         if conditional:
-            block_counts = counts[time:stop]
-            deviation = np.where(block_counts, deviation, 0.0)
-            seen = seen + block_counts.sum(axis=0)
+            deviation = np.where(counts, deviation, 0.0)
+            seen = seen + counts.sum(axis=0)
         else:
             seen = seen + (stop - time)
         squares = squares + np.einsum("tn,tn->n", deviation, deviation)

@@ -4,7 +4,7 @@ Validation and calibration losses are two artifacts. What a trial carries openly
 its validation losses and how many calibration examples there are, never what they cost.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -222,24 +222,57 @@ def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Arr
     return table
 
 
-def joined(problem: Problem, tables: list[LossMapping]) -> dict[str, Array]:
-    """Tables of one row each as one table."""
+def joined(problem: Problem, tables: Iterable[LossMapping], n: int) -> dict[str, Array]:
+    """``n`` tables of one row each as one table. They may come one by one: of the rows that have
+    been copied none is kept. What stands beside the losses, the same for all, stays one row."""
     known = [*problem.names, problem.minimize, *problem.beside]
-    names = [name for name in known if all(name in t for t in tables)]
-    for name in names:
-        sizes = sorted({np.shape(table[name])[1:] for table in tables})
-        if len(sizes) > 1:
-            raise LossError(
-                f"Every configuration must be tested on the same examples, but the number of "
-                f"losses of {name!r} differs: {sizes[0]} and {sizes[-1]}. Evaluate all trials on "
-                f"one calibration set; for examples that do not count use NaN and "
-                f"Risk(..., conditional=True)."
-            )
-    return {name: np.concatenate([np.asarray(t[name]) for t in tables]) for name in names}
+    result: dict[str, Array] = {}
+    for row, table in enumerate(tables):
+        arrays = {name: np.asarray(table[name]) for name in known if name in table}
+        if row == 0:
+            result = {
+                name: values[0] if name in problem.beside else _room(values, n)
+                for name, values in arrays.items()
+            }
+        result = {name: column for name, column in result.items() if name in arrays}
+        for name, column in result.items():
+            if name in problem.beside:
+                _check_same(name, column, arrays[name][0])
+            else:
+                result[name] = _with_row(name, column, row, arrays[name])
+    return result
 
 
-def calibration_of(problem: Problem, tables: list[LossMapping]) -> CalibrationLosses:
-    return calibration_losses(problem, joined(problem, tables))
+def _room(values: Array, n: int) -> Array:
+    return np.empty((n, *values.shape[1:]), values.dtype)
+
+
+def _with_row(name: str, column: Array, row: int, values: Array) -> Array:
+    """The column with one more row, in a type that holds both."""
+    if values.shape[1:] != column.shape[1:]:
+        sizes = sorted((column.shape[1:], values.shape[1:]))
+        raise LossError(
+            f"Every configuration must be tested on the same examples, but the number of "
+            f"losses of {name!r} differs: {sizes[0]} and {sizes[1]}. Evaluate all trials on "
+            f"one calibration set; for examples that do not count use NaN and "
+            f"Risk(..., conditional=True)."
+        )
+    column = column.astype(np.result_type(column, values), copy=False)
+    column[row] = values[0]
+    return column
+
+
+def _check_same(name: str, column: Array, values: Array) -> None:
+    if not np.array_equal(column, values):
+        raise LossError(
+            f"What stands beside the losses must be the same for every configuration, but "
+            f"{name!r} differs between trials. Evaluate all trials on the same examples, in the "
+            f"same order."
+        )
+
+
+def calibration_of(problem: Problem, tables: Iterable[LossMapping], n: int) -> CalibrationLosses:
+    return calibration_losses(problem, joined(problem, tables, n))
 
 
 def one_row_calibration(problem: Problem, losses: LossMapping) -> dict[str, Array]:

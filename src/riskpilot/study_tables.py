@@ -65,8 +65,8 @@ def study_losses(study: optuna.Study, trials: Collection[int] | None = None) -> 
     if trials is not None:
         finished = [trial for trial in finished if trial.number in trials]
     return LossTable(
-        joined(problem, [read_validation(study, problem, trial) for trial in finished]),
-        joined(problem, [read_calibration(study, problem, trial) for trial in finished]),
+        joined(problem, (read_validation(study, problem, t) for t in finished), len(finished)),
+        joined(problem, (read_calibration(study, problem, t) for t in finished), len(finished)),
         tuple(dict(trial.params) for trial in finished),
     )
 
