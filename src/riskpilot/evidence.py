@@ -65,7 +65,7 @@ def log_p(
         return _difference(losses, rows, settings, limit)
     if settings.family != "betting":
         assert isinstance(losses.summary, Summary)
-        return log_p_from_sums(limit, settings.family, losses.summary)[list(rows)]
+        return log_p_from_sums(limit, settings.family, losses.summary.of(rows))
     return _betting(losses, rows, settings, limit)
 
 
@@ -171,8 +171,8 @@ def _worst_group(
     summary, groups = losses.summary, losses.groups
     assert isinstance(summary, GroupSummary)
     if settings.family != "betting":
-        parts = [log_p_from_sums(limit, settings.family, part) for part in summary.sums]
-        return np.asarray(np.max(parts, axis=0)[list(rows)])
+        parts = [log_p_from_sums(limit, settings.family, part.of(rows)) for part in summary.sums]
+        return np.asarray(np.max(parts, axis=0))
     assert groups is not None
     parts = [_betting(losses, rows, settings, limit, group=g) for g in range(len(groups.names))]
     return np.asarray(np.max(parts, axis=0))

@@ -64,6 +64,13 @@ class Summary:
         variance = np.maximum(self.squares / n - (self.total / n) ** 2, 0.0)
         return np.asarray(np.sqrt(variance), dtype=np.float64)
 
+    def of(self, rows: Sequence[int]) -> "Summary":
+        """The sums of some configurations."""
+        at = np.array(rows, dtype=np.intp)
+        threshold = None if self.threshold is None else self.threshold[at]
+        sums = (self.n[at], self.total[at], self.squares[at], self.above_zero[at])
+        return Summary(*sums, self.binary, threshold)
+
     def record(self, row: int) -> dict[str, Any]:
         """The sums of one configuration, as plain numbers; `summary_of` reads them back."""
         return {
@@ -114,20 +121,35 @@ class GroupSummary:
 
     @cached_property
     def _worst(self) -> tuple[FloatArray, FloatArray, IntArray]:
-        worst_group = isinstance(self.statistic, WorstGroup)
-        parts = self._groups if worst_group else [self.pair(i, j) for i, j in self.pairs]
-        values, errors, sizes = (np.stack(column) for column in zip(*parts, strict=True))
-        # Of two that are alike the one with fewer examples tells: it is harder to certify.
-        worst = np.lexsort((-sizes, values), axis=0)[-1][None]
-        value, error, size = (
-            np.take_along_axis(a, worst, axis=0)[0] for a in (values, errors, sizes)
-        )
-        return value, error, size
+        """Value, standard error and size of the group, or pair of groups, with the largest value.
+
+        Of two that are alike the one with fewer examples tells: it is harder to certify.
+        """
+        mean, error, n = self._groups
+        if isinstance(self.statistic, WorstGroup):
+            worst = np.lexsort((-n, mean), axis=0)[-1]
+            return _at(worst, mean), _at(worst, error), _at(worst, n)
+        first = second = np.zeros(mean.shape[1], dtype=np.intp)
+        largest = np.full(mean.shape[1], -np.inf)
+        smallest = np.zeros(mean.shape[1], dtype=np.int64)
+        for i, j in self.pairs:
+            size = np.minimum(n[i], n[j])
+            value = self._value(mean[i], mean[j], size)
+            larger = (value > largest) | ((value == largest) & (size <= smallest))
+            first, second = np.where(larger, i, first), np.where(larger, j, second)
+            largest, smallest = np.where(larger, value, largest), np.where(larger, size, smallest)
+        one = _at(first, mean), _at(first, error)
+        other = _at(second, mean), _at(second, error)
+        return largest, self._error(*one, *other), smallest
 
     @cached_property
-    def _groups(self) -> list[tuple[FloatArray, FloatArray, IntArray]]:
-        """Mean, standard error and size of each group."""
-        return [(part.mean, part.standard_error, part.n) for part in self.sums]
+    def _groups(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Mean, standard error and size of each group, shape (n_groups, n_configs)."""
+        return (
+            np.stack([part.mean for part in self.sums]),
+            np.stack([part.standard_error for part in self.sums]),
+            np.stack([part.n for part in self.sums]),
+        )
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -135,20 +157,34 @@ class GroupSummary:
         assert not isinstance(self.statistic, WorstGroup)
         return pairs(self.statistic, self.names)
 
-    def pair(self, i: int, j: int) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Value, standard error and size of one comparison; shape (n_configs,) each."""
-        (one, error_one, n_one), (other, error_other, n_other) = self._groups[i], self._groups[j]
-        n = np.minimum(n_one, n_other)
+    def scores(self, limit: float) -> FloatArray:
+        """The largest distance from the limit among the comparisons, in standard errors."""
+        mean, error, n = self._groups
+        worst = np.full(mean.shape[1], -np.inf)
+        for i, j in self.pairs:
+            value = self._value(mean[i], mean[j], np.minimum(n[i], n[j]))
+            spread = self._error(mean[i], error[i], mean[j], error[j])
+            np.maximum(worst, (value - limit) / np.maximum(spread, 1e-12), out=worst)
+        return worst
+
+    def _value(self, one: FloatArray, other: FloatArray, n: IntArray) -> FloatArray:
+        """Of one comparison, from the means of its groups and the size of the smaller one."""
         if isinstance(self.statistic, GroupGap):
-            value, error = one - other, np.hypot(error_one, error_other)
+            value = one - other
             if self.statistic.directed:
-                value, error = (value + 1) / 2, error / 2
+                value = (value + 1) / 2
         else:
-            base = np.maximum(other, 1e-12)
-            ratio = np.where(other > 0, one / base, 1.0)
-            value = 1 - ratio
-            error = np.minimum(np.hypot(error_one, ratio * error_other) / base, 1.0)
-        return np.where(n > 0, value, 1.0), error, n
+            value = 1 - _ratio(one, other)
+        return value if n.all() else np.where(n > 0, value, 1.0)
+
+    def _error(
+        self, one: FloatArray, error_one: FloatArray, other: FloatArray, error_other: FloatArray
+    ) -> FloatArray:
+        if isinstance(self.statistic, GroupGap):
+            error = np.sqrt(error_one**2 + error_other**2)
+            return error / 2 if self.statistic.directed else error
+        ratio, base = _ratio(one, other), np.maximum(other, 1e-12)
+        return np.minimum(np.sqrt(error_one**2 + (ratio * error_other) ** 2) / base, 1.0)
 
     def record(self, row: int) -> dict[str, Any]:
         """The sums of one configuration, as plain numbers; `summary_of` reads them back."""
@@ -164,6 +200,16 @@ class GroupSummary:
 
 
 AnySummary = Summary | GroupSummary
+
+
+def _at(positions: npt.NDArray[np.intp], table: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """One number of each column, shape (n,), from a table of shape (n_groups, n)."""
+    return np.asarray(np.take_along_axis(table, positions[None], axis=0)[0])
+
+
+def _ratio(one: FloatArray, other: FloatArray) -> FloatArray:
+    """1 where the second mean is 0: nothing is worse than nothing."""
+    return np.where(other > 0, one / np.maximum(other, 1e-12), 1.0)
 
 
 _LABEL = " | "  # between the names of a group and of the label within which it is compared
@@ -313,11 +359,9 @@ def log_p_for_order(risk: Risk, name: str, summary: AnySummary) -> FloatArray:
     """Approximate log p-values on validation data, shape (n_configs,): they order, nothing more."""
     limit = risk.unit_limit
     if isinstance(summary, GroupSummary):
-        if isinstance(summary.statistic, WorstGroup):
-            parts = [_log_p_of_mean(limit, name, part) for part in summary.sums]
-        else:
-            compared = [summary.pair(i, j) for i, j in summary.pairs]
-            parts = [p_values.log_normal(value, error, limit) for value, error, _ in compared]
+        if not isinstance(summary.statistic, WorstGroup):
+            return p_values.log_normal(summary.scores(limit), 1.0, 0.0)
+        parts = [_log_p_of_mean(limit, name, part) for part in summary.sums]
         return np.asarray(np.max(parts, axis=0))
     return _log_p_of_mean(limit, steering_family(risk, name), summary)
 
