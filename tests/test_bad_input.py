@@ -47,6 +47,38 @@ def grouped(groups, statistic=None):
     return table(problem, validation, {**C, **beside})
 
 
+def against(reference, **risk):
+    """A limit on a difference; None leaves the reference out."""
+    problem = rp.Problem([rp.Risk("error", 0.2, statistic=rp.Difference(), **risk)], "cost")
+    beside = {} if reference is None else {"reference": reference}
+    return table(problem, {**V, "reference": np.zeros(50)}, {**C, **beside})
+
+
+def parted(label, groups=None):
+    """A gap within labels; None leaves the labels out."""
+    problem = rp.Problem([rp.Risk("error", 0.2, statistic=rp.GroupGap(within="label"))], "cost")
+    beside = {"groups": np.arange(60) % 2 if groups is None else groups}
+    if label is not None:
+        beside["label"] = label
+    validation = {**V, "groups": np.arange(50) % 2, "label": np.arange(50) // 2 % 2}
+    return table(problem, validation, {**C, **beside})
+
+
+def weighed(weights, statistic=None, largest=2.0):
+    """Weighted examples; None leaves the weights out."""
+    risk = rp.Risk(
+        "error", 0.2, statistic=statistic or rp.Mean(), weights="w", largest_weight=largest
+    )
+    beside = {} if weights is None else {"w": weights}
+    problem = rp.Problem([risk], "cost")
+    if risk.needs_groups:
+        beside["groups"] = np.arange(60) % 2
+    validation = {**V, "w": np.ones(50), "groups": np.arange(50) % 2}
+    if not risk.needs_groups:
+        del validation["groups"]
+    return table(problem, validation, {**C, **beside})
+
+
 def finished():
     return evaluated(rp.Evaluation({"error": V["error"][0], "cost": 1.0}))
 
@@ -225,6 +257,138 @@ TABLE = {
         ),
     ),
     "a statistic of no losses": (rp.LossError, r"\(2,\)", lambda: rp.measure(rp.Mean(), [0, 1])),
+    # differences
+    "a reference that is no name": (
+        rp.ProblemError,
+        r"None.*reference=",
+        lambda: rp.Difference(None),
+    ),
+    "no reference": (
+        rp.LossError,
+        r"'reference'.*missing.*\"reference\": array",
+        lambda: against(None),
+    ),
+    "a reference of another length": (
+        rp.LossError,
+        r"\(60,\).*\(59,\)",
+        lambda: against(np.zeros(59)),
+    ),
+    "a reference of words": (rp.LossError, r"'reference'.*<U4", lambda: against(["good"] * 60)),
+    "a reference out of range": (
+        rp.LossRangeError,
+        r"\[0, 1\].*1\.5.*high=1\.5",
+        lambda: against(np.full(60, 1.5)),
+    ),
+    "a reference with NaN": (
+        rp.LossError,
+        r"NaN.*conditional=True",
+        lambda: against(np.full(60, NAN)),
+    ),
+    "references that differ by configuration": (
+        rp.LossError,
+        r"\(3, 60\).*same for every configuration",
+        lambda: against(np.eye(3, 60)),
+    ),
+    "a difference by Hoeffding": (
+        rp.ProblemError,
+        r"Difference is tested by auto or betting.*'hoeffding'",
+        lambda: against(np.zeros(60), p_value="hoeffding"),
+    ),
+    "a difference that no loss can have": (
+        rp.ProblemError,
+        r"\(-1\.0, 1\.0\).*1\.5",
+        lambda: rp.Risk("e", 1.5, statistic=rp.Difference()),
+    ),
+    "a reference named as the groups": (
+        rp.ProblemError,
+        r"'groups'.*twice",
+        lambda: rp.Problem(
+            [
+                rp.Risk("e", 0.1, statistic=rp.Difference("groups")),
+                rp.Risk("f", 0.1, statistic=rp.WorstGroup()),
+            ],
+            "c",
+        ),
+    ),
+    "a drop without the reference's predictions": (
+        rp.LossError,
+        r"'reference'.*not given.*reference=array",
+        lambda: rp.losses_from_predictions(rp.Risk("accuracy_drop", at_most=0.1), [0, 1], [0, 1]),
+    ),
+    "a drop against fewer predictions": (
+        rp.LossError,
+        r"2 examples.*\(1,\)",
+        lambda: rp.losses_from_predictions(
+            rp.Risk("accuracy_drop", at_most=0.1), [0, 1], [0, 1], reference=[0]
+        ),
+    ),
+    "a reference for a mean": (
+        rp.LossError,
+        r"Mean knows no reference",
+        lambda: rp.measure(rp.Mean(), [[0, 1]], reference=[0, 1]),
+    ),
+    # gaps within labels
+    "labels that are no name": (rp.ProblemError, r"''.*within=", lambda: rp.GroupGap(within="")),
+    "no labels": (rp.LossError, r"labels 'label'.*missing", lambda: parted(None)),
+    "labels of another length": (
+        rp.LossError,
+        r"\(60,\).*\(59,\)",
+        lambda: parted([0, 1] * 29 + [1]),
+    ),
+    "a label that a group lacks": (
+        rp.LossError,
+        r"'0 \| 1'.*no example",
+        lambda: parted(np.arange(60) % 2),
+    ),
+    # weights
+    "weights without a bound": (
+        rp.ProblemError,
+        r"largest_weight is None.*clip",
+        lambda: rp.Risk("e", 0.1, weights="w"),
+    ),
+    "a bound without weights": (
+        rp.ProblemError,
+        r"weights.*None",
+        lambda: rp.Risk("e", 0.1, largest_weight=2),
+    ),
+    "a bound of zero": (rp.ProblemError, r"it is 0|is 0", lambda: weighed(np.ones(60), largest=0)),
+    "no weights": (rp.LossError, r"'w'.*missing", lambda: weighed(None)),
+    "weights beside the losses of another length": (
+        rp.LossError,
+        r"\(59,\)",
+        lambda: weighed(np.ones(59)),
+    ),
+    "a weight above its bound beside the losses": (
+        rp.LossError,
+        r"\[0, 2\].*2\.5.*bound",
+        lambda: weighed(np.full(60, 2.5)),
+    ),
+    "a weight below zero beside the losses": (
+        rp.LossError,
+        r"\[0, 2\].*-1",
+        lambda: weighed(np.full(60, -1.0)),
+    ),
+    "a weight that is NaN beside the losses": (
+        rp.LossError,
+        r"nan",
+        lambda: weighed(np.full(60, NAN)),
+    ),
+    "weights of words": (rp.LossError, r"<U5", lambda: weighed(["heavy"] * 60)),
+    "a weighted gap": (
+        rp.ProblemError,
+        r"GroupGap of weighted examples.*WorstGroup",
+        lambda: weighed(np.ones(60), rp.GroupGap()),
+    ),
+    "a weighted ratio": (
+        rp.ProblemError,
+        r"Ratio of weighted examples",
+        lambda: weighed(np.ones(60), rp.Ratio()),
+    ),
+    "weights by the binomial test": (
+        rp.ProblemError,
+        r"Mean with weights is tested by auto or betting",
+        lambda: rp.Risk("e", 0.1, weights="w", largest_weight=2, p_value="binomial"),
+    ),
     # problems
     "no risk at all": (rp.ProblemError, r"at least one risk.*empty", lambda: rp.Problem([], "c")),
     "risks that are nothing": (rp.ProblemError, r"None", lambda: rp.Problem(None, "c")),

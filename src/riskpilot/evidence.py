@@ -154,7 +154,8 @@ def _difference(
     worse, better, n = _counts(
         losses, rows, lambda values: values > 0.5, lambda values: values <= 0, _is_there
     )
-    return log_trinomial(worse, better, n, 2 * limit - 1, settings.delta)
+    # 2 * 0.55 - 1 is 0.10000000000000009: a mean of 0.1 sits at the limit, not below it.
+    return log_trinomial(worse, better, n, round(2 * limit - 1, 12), settings.delta)
 
 
 def _shuffle(m: int, seed: int) -> npt.NDArray[np.intp]:

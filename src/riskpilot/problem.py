@@ -190,8 +190,9 @@ class Risk:
         if isinstance(self.statistic, GroupGap | Ratio):
             raise ProblemError(
                 f"Risk {name!r}: no valid test is known here for a {type(self.statistic).__name__} "
-                f"of weighted examples, but weights is {self.weights!r}. Limit the WorstGroup, or "
-                f"draw examples in proportion to their weights and leave the weights out."
+                f"of weighted examples, but weights is {self.weights!r}. Limit the WorstGroup; or, "
+                f"where the weights are known to have mean 1 in every group, weight the losses "
+                f"beforehand with riskpilot.weighted."
             )
 
     @property
