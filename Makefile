@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 BROWSER := $(shell command -v chromedriver >/dev/null && (command -v chromium || command -v google-chrome))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint guarantees crash bench replay docs clean
+.PHONY: help demo test lint guarantees crash durability bench replay docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,12 @@ guarantees: $(VENV)/.installed-test  ## the Monte Carlo tests at length
 
 crash: $(VENV)/.installed-test  ## kill workers at 100 random moments, resume, count
 	$(BIN)/python -m benchmarks.crash
+
+durability: $(VENV)/.installed-test  ## every figure of studies that survive, for the docs
+	$(BIN)/python -m benchmarks.crash
+	$(BIN)/python -m benchmarks.workers
+	$(BIN)/python -m benchmarks.large
+	$(BIN)/python -m benchmarks --only storage
 
 bench: $(VENV)/.installed-test  ## speed against peers, as ratios from one run
 	$(BIN)/python -m benchmarks

@@ -7,6 +7,7 @@ import platform
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import optuna
 from rich.console import Console
@@ -47,8 +48,18 @@ def main(arguments: list[str] | None = None) -> list[Row]:
                 rows.append(row)
                 progress.console.print(f"{row.name} against {row.peer_name}: {row.ratio:.3g}x")
     console.print(as_table(rows))
-    options.out.write_text(json.dumps(as_json(rows, options.quick), indent=2) + "\n")
+    figures = as_json(rows, options.quick)
+    if options.only and not options.quick:
+        figures["rows"] = [*_of_other_suites(options.out, rows), *figures["rows"]]
+    options.out.write_text(json.dumps(figures, indent=2) + "\n")
     return rows
+
+
+def _of_other_suites(path: Path, rows: list[Row]) -> list[dict[str, Any]]:
+    """What the file has beside these comparisons: one suite alone takes nothing away."""
+    known = json.loads(path.read_text())["rows"] if path.exists() else []
+    again = {(row.name, row.peer_name) for row in rows}
+    return [row for row in known if (row["name"], row["peer_name"]) not in again]
 
 
 def as_table(rows: list[Row]) -> Table:
@@ -79,7 +90,7 @@ def duration(seconds: float) -> str:
     return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
-def as_json(rows: list[Row], quick: bool) -> dict[str, object]:
+def as_json(rows: list[Row], quick: bool) -> dict[str, Any]:
     return {
         "quick": quick,
         "python": platform.python_version(),

@@ -13,7 +13,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 import riskpilot as rp
+from benchmarks.durability import FIGURES, record
 from benchmarks.postgres import server
 from riskpilot.storages import open_storage
 from riskpilot.store import read_calibration, read_validation
@@ -200,12 +201,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--storage", choices=KINDS, action="append")
+    parser.add_argument("--out", type=Path, default=FIGURES, help="where the JSON goes")
     options = parser.parse_args(arguments)
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
     good = True
     for kind in options.storage or KINDS:
         report = crash(kind, kills=options.kills, workers=options.workers, seed=options.seed)
         print(f"{'held' if report.ok else 'BROKEN'}: {report}", flush=True)
+        record("crash", {kind: asdict(report)}, options.out)
         good = good and report.ok
     sys.exit(0 if good else 1)
 

@@ -1,7 +1,6 @@
 """A large study: its size, the time and memory of a selection: ``python -m benchmarks.large``."""
 
 import argparse
-import resource
 import sys
 import tempfile
 import time
@@ -12,6 +11,7 @@ import numpy as np
 import optuna
 
 import riskpilot as rp
+from benchmarks.durability import FIGURES, record
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.2), rp.Risk("harm", 0.2)], "cost")
 
@@ -39,7 +39,7 @@ def fill(address: str, n_trials: int, n_examples: int) -> optuna.Study:
     return study
 
 
-def report(n_trials: int, n_examples: int) -> None:
+def report(n_trials: int, n_examples: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         address = f"sqlite:///{folder}/study.db"
@@ -47,32 +47,37 @@ def report(n_trials: int, n_examples: int) -> None:
         filled = time.perf_counter() - start
         size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
         study = rp.load_study(storage=address)
-        tracemalloc.start()
         start = time.perf_counter()
         selection = rp.select(study)
         seconds = time.perf_counter() - start
+        tracemalloc.start()  # counting takes its time, so that the same is asked once more
+        rp.select(rp.load_study(storage=address))
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     n_candidates = len(selection.candidates)
-    candidates = n_candidates * n_examples * (1 + 4)
-    print(
-        f"{n_trials:,} trials x {n_examples:,} examples x 2 risks: {size / 1e6:.0f} MB on disk, "
-        f"filled in {filled:.0f} s; select {seconds:.2f} s, peak {peak / 1e6:.0f} MB for "
-        f"{n_candidates} candidates with {candidates / 1e6:.0f} MB of losses "
-        f"({peak / candidates:.1f} times); process "
-        f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:.0f} MB",
-        flush=True,
-    )
+    return {
+        "trials": n_trials,
+        "examples": n_examples,
+        "disk_mb": round(size / 1e6, 1),
+        "fill_seconds": round(filled, 1),
+        "select_seconds": round(seconds, 2),
+        "peak_mb": round(peak / 1e6, 1),
+        "candidates": n_candidates,
+        "losses_mb": round(n_candidates * n_examples * (1 + 4) / 1e6, 1),
+    }
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.large", description=__doc__)
     parser.add_argument("--trials", type=int, nargs="+", default=[100, 1000])
     parser.add_argument("--examples", type=int, default=100_000)
+    parser.add_argument("--out", type=Path, default=FIGURES, help="where the JSON goes")
     options = parser.parse_args(arguments)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     for n_trials in options.trials:
-        report(n_trials, options.examples)
+        figures = report(n_trials, options.examples)
+        print(figures, flush=True)
+        record("large", {str(n_trials): figures}, options.out)
 
 
 if __name__ == "__main__":

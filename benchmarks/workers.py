@@ -7,12 +7,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import optuna
 from optuna.trial import TrialState
 
 import riskpilot as rp
+from benchmarks.durability import FIGURES, record
 from riskpilot.tasks import load
 from riskpilot.workers import work
 
@@ -79,37 +82,41 @@ def quality(n_workers: int, seed: int, n_trials: int) -> float | None:
     )
 
 
+def compared(n_trials: int, seeds: int) -> dict[str, Any]:
+    pairs = [(quality(1, seed, n_trials), quality(2, seed, n_trials)) for seed in range(seeds)]
+    both = [(a, b) for a, b in pairs if a is not None and b is not None]
+    return {
+        "trials": n_trials,
+        "limit": LIMIT,
+        "seeds": seeds,
+        "certified": len(both),
+        "one": interval([a for a, _ in both]),
+        "two": interval([b for _, b in both]),
+        "gap": interval([b - a for a, b in both]),
+    }
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The mean, and half the width of its 95 % interval."""
+    half = 1.96 * statistics.stdev(values) / len(values) ** 0.5
+    return round(statistics.mean(values), 5), round(half, 5)
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.workers", description=__doc__)
     parser.add_argument("--trials", type=int, default=40)
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--out", type=Path, default=FIGURES, help="where the JSON goes")
     options = parser.parse_args(arguments)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    one, two = (seconds(n, options.trials) for n in (1, 2))
-    print(
-        f"{options.trials} trials of 1 s: one worker {one:.1f} s, two {two:.1f} s, "
-        f"{one / two:.2f} times as fast",
-        flush=True,
-    )
+    one, two = (round(seconds(n, options.trials), 2) for n in (1, 2))
+    figures: dict[str, Any] = {"time": {"trials": options.trials, "one": one, "two": two}}
+    print(figures, flush=True)
+    figures["quality"] = {}
     for n_trials in (10, options.trials):
-        print(compared(n_trials, options.seeds), flush=True)
-
-
-def compared(n_trials: int, seeds: int) -> str:
-    pairs = [(quality(1, seed, n_trials), quality(2, seed, n_trials)) for seed in range(seeds)]
-    both = [(a, b) for a, b in pairs if a is not None and b is not None]
-    one, two = zip(*both, strict=True)
-    gaps = [b - a for a, b in both]
-    return (
-        f"fairness table, limit {LIMIT}, {n_trials} trials, {seeds} seeds, certified with both: "
-        f"{len(both)}; one worker {interval(one)}, two {interval(two)}, "
-        f"difference {interval(gaps)} (95 %)"
-    )
-
-
-def interval(values: Sequence[float]) -> str:
-    half = 1.96 * statistics.stdev(values) / len(values) ** 0.5
-    return f"{statistics.mean(values):.4f} +- {half:.4f}"
+        figures["quality"][str(n_trials)] = compared(n_trials, options.seeds)
+        print(figures["quality"][str(n_trials)], flush=True)
+    record("workers", figures, options.out)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,9 @@ _IMAGE = re.compile(r'<img alt="[^"]*" src="(?P<src>[^":]+\.svg)"[^>]*/?>')
 _CDN = re.compile(r"https://unpkg\.com/[^\"'`]+")
 
 
-_RESULTS = Path(__file__).resolve().parents[1] / "experiments" / "results"
+_ROOT = Path(__file__).resolve().parents[1]
+_RESULTS = _ROOT / "experiments" / "results"
+_DURABILITY = "<!-- figures: durability -->"
 
 
 def on_files(files: Files, config: Any, **_: Any) -> Files:
@@ -24,6 +26,14 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
         name = f"figures/{figure.name}"
         files.append(File.generated(config, name, abs_src_path=str(figure)))
     return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Figures come from what the benchmarks wrote."""
+    if _DURABILITY not in markdown:
+        return markdown
+    figures = runpy.run_path(str(_ROOT / "benchmarks" / "durability.py"))
+    return markdown.replace(_DURABILITY, figures["table"]())
 
 
 def on_page_content(html: str, page: Any, config: Any, **_: Any) -> str:

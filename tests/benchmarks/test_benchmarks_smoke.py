@@ -6,7 +6,7 @@ import optuna
 import pytest
 
 from benchmarks import power
-from benchmarks.__main__ import as_table, main
+from benchmarks.__main__ import SUITES, as_table, main
 from benchmarks.measure import Row, compare
 
 # MAPIE's and torch's own warnings, raised while they are imported or fitted.
@@ -23,6 +23,22 @@ def test_a_quick_run_writes_every_comparison(tmp_path, capsys):
         assert any(row.name.startswith(start) for row in rows)
     assert all(row.ratio > 0 and row.met is None for row in rows)
     assert "riskpilot against its peers" in capsys.readouterr().out
+
+
+def test_one_suite_alone_leaves_the_figures_of_the_others(tmp_path, monkeypatch, capsys):
+    class Suite:
+        @staticmethod
+        def rows(quick):
+            yield Row("work", "peer", 1.0, 2.0, "faster", 1.5, 3)
+
+    monkeypatch.setitem(SUITES, "procedures", Suite)
+    path = tmp_path / "results.json"
+    other = {"name": "other work", "peer_name": "peer"}
+    path.write_text(json.dumps({"rows": [{"name": "work", "peer_name": "peer"}, other]}))
+    main(["--only", "procedures", "--out", str(path)])
+    kept, new = json.loads(path.read_text())["rows"]
+    assert kept == other
+    assert (new["name"], new["ratio"]) == ("work", 2.0)
 
 
 def test_both_sides_run_equally_often_and_take_turns():
