@@ -26,6 +26,8 @@ Scale = Callable[[Sequence[Interval], float], Callable[[FloatArray], FloatArray]
 _OPTIMISM = 1.0
 # A configuration is safe when its risks lie this many standard errors below what passes.
 _SAFE = 1.0
+# The median gap between two places in the same step, as a share of the step's width: 1 - sqrt(1/2).
+_MEDIAN_GAP = 0.2929
 # Looking for a safer one is worth an evaluation when it may be safer by this much.
 _SAFER = 0.3
 
@@ -159,6 +161,31 @@ def risk_excess(model: Model, x: FloatArray, region: Sequence[Interval]) -> Floa
     return worst
 
 
+def novelty(observations: Observations) -> Score:
+    """The chance that an evaluation brings something new, shape (n,) for x of shape (n, d).
+
+    Two configurations with the very same results show that the objectives have steps (a threshold
+    over few scores, a share of twelve heads). How wide the steps are, the gaps between such pairs
+    tell; within one step of an evaluation, another one probably repeats it.
+    """
+    _, label = np.unique(observations.values, axis=0, return_inverse=True)
+    same = label.reshape(-1, 1) == label.reshape(1, -1)
+    i, j = np.nonzero(np.triu(same, 1))
+    if not len(i):
+        return _certain
+    gaps = np.median(np.abs(observations.x[i] - observations.x[j]), axis=0)
+    width = np.maximum(gaps / _MEDIAN_GAP, 1e-12)
+    tried = np.vstack([observations.x, observations.pending])
+
+    def chance(x: FloatArray) -> FloatArray:
+        new = np.ones(len(x))
+        for place in tried:
+            new *= 1 - np.prod(np.maximum(1 - np.abs(x - place) / width, 0.0), axis=1)
+        return new
+
+    return chance
+
+
 def safety(model: Model, region: Sequence[Interval], means: FloatArray) -> tuple[float, float]:
     """By how many standard errors the safest evaluation misses what passes, and the safest of all.
 
@@ -182,6 +209,7 @@ def score(
     front: Front,
     scale: Scale,
     safe_first: bool,
+    avoid_repeats: bool,
 ) -> tuple[FloatArray, Score]:
     """The function whose maximum over the space is the next evaluation (Algorithm alg:bo, line 8).
 
@@ -189,8 +217,9 @@ def score(
     improvement is flat. With ``safe_first``, a safe configuration comes before everything else as
     long as there may be a safer one; where there is none, the target moves up to what there is.
     Where the means promise no improvement anywhere, optimistic values are tried, and at last the
-    least certain place that may still be safe. Returns the values at ``x``, shape (n,), and the
-    function itself.
+    least certain place that may still be safe. With ``avoid_repeats``, improvements count by the
+    chance that they are not what an earlier evaluation has shown. Returns the values at ``x``,
+    shape (n,), and the function itself.
     """
     means = model.means(x)
     lift = 0.0
@@ -204,18 +233,27 @@ def score(
     points = transform(front(model))
     r = transform(reference(region, means, model.observations.values)[None])[0]
     floor = 1e-9 * float(np.prod(np.maximum(r - points.min(axis=0), 0.0)))  # rounding error
-    values = hypervolume_improvement(transform(means), points, r)
+    chance_of_news = novelty(model.observations) if avoid_repeats else _certain
+
+    def improvement(at: FloatArray, at_means: FloatArray) -> FloatArray:
+        return hypervolume_improvement(transform(at_means), points, r) * chance_of_news(at)
+
+    values = improvement(x, means)
     if values.max() > floor:
-        return values, lambda at: hypervolume_improvement(transform(model.means(at)), points, r)
+        return values, lambda at: improvement(at, model.means(at))
 
     def optimistic(at: FloatArray) -> FloatArray:
         at_means, stds = model.means_and_stds(at)
-        return hypervolume_improvement(transform(at_means - _OPTIMISM * stds), points, r)
+        return improvement(at, at_means - _OPTIMISM * stds)
 
     values = optimistic(x)
     if values.max() > floor:
         return values, optimistic
     return _with_values(x, lambda at: _doubt(model, region, at))
+
+
+def _certain(x: FloatArray) -> FloatArray:
+    return np.ones(len(x))
 
 
 def _with_values(x: FloatArray, function: Score) -> tuple[FloatArray, Score]:

@@ -33,7 +33,11 @@ class Use:
 
 @dataclass(frozen=True)
 class Certificate:
-    """A selection in a form that can be stored, read and recomputed. Every field is plain JSON."""
+    """A selection in a form that can be stored, read and recomputed. Every field is plain JSON.
+
+    ``estimates``: of the risks of every configuration that was considered, in rows, where filter
+    and order of the candidates went by smoothed ones; None where they went by the means.
+    """
 
     schema: str
     created: str
@@ -44,6 +48,7 @@ class Certificate:
     n_calibration: int
     n_configs: int
     candidates: list[dict[str, Any]]
+    estimates: list[list[float]] | None
     procedure: dict[str, Any]
     families: dict[str, str]
     log_p: list[dict[str, float]]
@@ -171,6 +176,7 @@ def issue(
         n_calibration=result.n_calibration,
         n_configs=plan.n_configs,
         candidates=candidates,
+        estimates=None if plan.estimates is None else [list(row) for row in plan.estimates],
         procedure=_plain(describe(procedure)),
         families=dict(plan.families),
         log_p=[dict(zip(names, map(finite, row), strict=True)) for row in result.log_p],

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import optuna
+from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.certificate import Use
@@ -16,7 +17,7 @@ from riskpilot.plan import TestPlan, freeze_plan, run_test
 from riskpilot.plots import Background
 from riskpilot.problem import Problem, Risk
 from riskpilot.procedures import Procedure, describe, fixed_sequence
-from riskpilot.sampler import picture
+from riskpilot.sampler import picture, smoothed_risks
 from riskpilot.selection import Selection, check_limits, conclude
 from riskpilot.storages import exclusive
 from riskpilot.store import (
@@ -44,6 +45,7 @@ def select(
     problem: Problem | None = None,
     spend: float = 1.0,
     seed: int = 0,
+    smooth: bool = True,
 ) -> Selection:
     """Test a study's candidates on calibration data and choose (Algorithm alg:selection).
 
@@ -51,7 +53,9 @@ def select(
     did not; it is called for the few candidates only. ``problem``: the study's problem with other
     limits or another delta, as a further question to the same calibration data. ``spend``: the
     share of delta that this question may use; shares of planned questions that sum to 1 make all
-    their promises hold at once. The same question gives the same certificate again.
+    their promises hold at once. The same question gives the same certificate again. ``smooth``:
+    filter and order the candidates by estimates of their risks that lean on neighbouring
+    configurations (validation data alone); False goes by the validation means, as the paper does.
     """
     if not isinstance(study, optuna.Study):
         raise StudyError(
@@ -75,7 +79,10 @@ def select(
     records = [record for trial in trials if (record := record_of(trial)) is not None]
     tested = Problem(asked.risks, asked.minimize, asked.delta * spend)
     validation = validation_of(tested, records)
-    plan = freeze_plan(validation, seed=seed)
+    space = intersection_search_space(trials)
+    configs = [trial.params for trial in trials]
+    estimates = smoothed_risks(space, configs, validation) if smooth else None
+    plan = freeze_plan(validation, estimates=estimates, seed=seed)
     candidates = [trials[row] for row in plan.order]
     # Everything above saw validation alone. From here on calibration is open.
     tables = (_calibration(study, tested, trial, calibrate) for trial in candidates)
@@ -93,9 +100,7 @@ def select(
         created=created,
         search_seed=study.user_attrs.get(SETTINGS_KEY, {}).get("seed"),
         search=picture(study, tested),
-        background=Background(
-            [trial.params for trial in trials], [trial.number for trial in trials], ledger(study)
-        ),
+        background=Background(configs, [trial.number for trial in trials], ledger(study)),
     )
     _note_outcome(study, selection)
     return selection

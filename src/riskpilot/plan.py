@@ -12,6 +12,7 @@ import numpy.typing as npt
 from riskpilot.errors import LossError, ProblemError
 from riskpilot.evidence import Settings, log_p
 from riskpilot.losses import CalibrationLosses, ValidationLosses
+from riskpilot.p_values import log_normal
 from riskpilot.pareto import non_dominated
 from riskpilot.problem import Problem, Risk
 from riskpilot.procedures import Procedure
@@ -29,7 +30,8 @@ class TestPlan:
     risk; ``risks``: validation means of the candidates, shape (n_candidates, c); ``free``: their
     free objective; ``seed``: of the order in which betting sees the calibration examples.
     ``groups``: the names of the groups of each risk that has some; ``thresholds``: by risk, where
-    the tail of each candidate begins, on the unit scale.
+    the tail of each candidate begins, on the unit scale. ``estimates``: of the risks of every
+    configuration, shape (n_configs, c), where filter and order went by them.
     """
 
     __test__: ClassVar[bool] = False  # not a test case, whatever its name says
@@ -46,6 +48,7 @@ class TestPlan:
     seed: int
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     thresholds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    estimates: tuple[tuple[float, ...], ...] | None = None
 
     def settings(self, risk: Risk) -> Settings:
         return Settings(self.families[risk.name], self.problem.delta, self.seed)
@@ -87,23 +90,37 @@ class TestResult:
         return np.asarray(self.log_p.max(axis=1))
 
 
-def freeze_plan(validation: ValidationLosses, *, seed: int = 0) -> TestPlan:
-    """Algorithm alg:selection, lines 5 to 7: Pareto filter, then order by approximate p-value."""
+def freeze_plan(
+    validation: ValidationLosses, *, estimates: FloatArray | None = None, seed: int = 0
+) -> TestPlan:
+    """Algorithm alg:selection, lines 5 to 7: Pareto filter, then order by approximate p-value.
+
+    ``estimates``: of the risks, shape (n, c), from validation alone, where there are better ones
+    than the means, which are as they are by luck, too. Filter and order go by them.
+    """
     problem = validation.problem
     summaries = {name: losses.summary for name, losses in validation.risks.items()}
     families = {risk.name: family(risk, summaries[risk.name].binary) for risk in problem.risks}
     means = np.column_stack([risk.from_unit(summaries[risk.name].mean) for risk in problem.risks])
+    believed = means if estimates is None else _rounded(estimates)
     by_risk = np.column_stack(
-        [log_p_for_order(risk, families[risk.name], summaries[risk.name]) for risk in problem.risks]
+        [
+            log_p_for_order(risk, families[risk.name], summaries[risk.name])
+            if estimates is None
+            else log_normal(
+                risk.to_unit(believed[:, i]), summaries[risk.name].standard_error, risk.unit_limit
+            )
+            for i, risk in enumerate(problem.risks)
+        ]
     )
     worst = by_risk.max(axis=1)
     # A conditional mean of three examples must not push one of three thousand aside: there, a
     # configuration dominates only if its evidence is as good, too.
     conditional = [risk.conditional for risk in problem.risks]
-    columns = np.column_stack([means, validation.free, by_risk[:, conditional]])
+    columns = np.column_stack([believed, validation.free, by_risk[:, conditional]])
     candidates = np.flatnonzero(non_dominated(columns))
     # Smallest p first; where two are equal (both 1, say) the smaller risks decide.
-    keys = (*reversed(means[candidates].T), worst[candidates])
+    keys = (*reversed(believed[candidates].T), worst[candidates])
     order = candidates[np.lexsort(keys)]
     return TestPlan(
         problem=problem,
@@ -126,7 +143,17 @@ def freeze_plan(validation: ValidationLosses, *, seed: int = 0) -> TestPlan:
             for name, summary in summaries.items()
             if summary.threshold is not None
         },
+        estimates=None if estimates is None else tuple(map(tuple, believed.tolist())),
     )
+
+
+def _rounded(estimates: FloatArray) -> FloatArray:
+    """To nine significant digits: an order must not hang on how another machine rounds."""
+    with np.errstate(divide="ignore"):
+        digits = 8 - np.floor(np.log10(np.abs(estimates)))
+    scale = 10.0 ** np.where(np.isfinite(digits), digits, 0.0)
+    rounded: FloatArray = np.round(estimates * scale) / scale
+    return rounded
 
 
 def run_test(

@@ -1,7 +1,7 @@
 """Guided Bayesian optimisation (Algorithm alg:bo) as an Optuna sampler."""
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,18 +33,23 @@ Pool = Callable[[int, int, np.random.Generator], float]
 _NO_LIMIT = Interval(np.inf, np.inf, np.inf, 0, feasible=True)
 # Proposals closer than this to an evaluated configuration would only repeat it.
 _SAME = 1e-4
+# Fewer evaluations than this say nothing about how smooth the risks are.
+_ENOUGH_TO_SMOOTH = 4
 # What a trial is about to try, for other workers to see before it has begun.
 _PROPOSAL_KEY = "riskpilot:proposal"
 
 
 def ends_and_latin_hypercube(slot: int, size: int, rng: np.random.Generator) -> float:
     """Where a parameter stands in the given slot of an initial pool of ``size``: lowest first, then
-    highest, then the places between, each once, in an order drawn for each parameter.
+    highest, then the places between, each once, in an order drawn for each parameter. A pool of two
+    has the lowest and the middle.
 
     The draw depends on the parameter alone, so that slots can be filled by different workers.
     """
-    if slot < 2:
-        return float(slot)
+    if slot == 0:
+        return 0.0
+    if slot == 1:
+        return 0.5 if size == 2 else 1.0
     inner = max(size - 2, 1)
     return float(rng.permutation(inner)[(slot - 2) % inner] + 1) / (inner + 1)
 
@@ -55,8 +60,12 @@ def uniform(slot: int, size: int, rng: np.random.Generator) -> float:
 
 
 def default_pool_size(d: int) -> int:
-    """For d parameters: enough to see the effect of each, few enough to leave budget for more."""
-    return min(2 * max(d, 1) + 3, 15)
+    """For d parameters: enough to see the effect of each, few enough to leave budget for more.
+
+    On one parameter, two evaluations are enough to begin: what lies between and beyond them is
+    found faster by proposals. In more dimensions a cliff is easily missed.
+    """
+    return 2 if d <= 1 else min(2 ** (d + 1) - 1, 15)
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,7 @@ class Strategy:
     front: Front = acquisition.posterior_front
     scale: Scale = acquisition.chance_to_pass
     safe_first: bool = True
+    avoid_repeats: bool = True
     region_family: str | None = None
     """The bounds behind the region; None: those of the risk's own p-value."""
     delta_prime: float = DELTA_PRIME
@@ -80,6 +90,7 @@ PAPER = Strategy(
     front=acquisition.observed_front,
     scale=acquisition.as_they_are,
     safe_first=False,
+    avoid_repeats=False,
     region_family="hoeffding_bentkus",
     delta_prime=1e-4,
 )
@@ -91,7 +102,7 @@ class GuidedSampler(BaseSampler):
     """Proposes configurations whose test on calibration data will be a close call, and worth it.
 
     ``problem``: risks, limits, delta. ``n_startup_trials``: size of the initial pool; by default
-    2 d + 3 for d parameters, at most 15. ``delta_prime``: width of the region of interest
+    2 for one parameter, 7 for two, 15 for more. ``delta_prime``: width of the region of interest
     (eq:region_i); smaller is wider. ``strategy``: `GUIDED` by default; `PAPER` follows the paper to
     the letter.
     ``n_calibration``: the number of calibration examples where evaluations do not bring them along.
@@ -158,6 +169,7 @@ class GuidedSampler(BaseSampler):
             front=self._strategy.front,
             scale=acquisition.as_they_are if open_limits else self._strategy.scale,
             safe_first=self._strategy.safe_first and not open_limits,
+            avoid_repeats=self._strategy.avoid_repeats,
         )
         best = _maximise(lambda p: value(encode(p)), state.space, cover, scores, state.taken, rng)
         return {} if best is None else state.space.config(best)
@@ -343,6 +355,29 @@ def objectives(validation: ValidationLosses) -> tuple[FloatArray, FloatArray]:
     values.append(validation.free)
     variances.append(np.full(len(validation.free), np.nan) if error is None else error**2)
     return np.column_stack(values), np.column_stack(variances)
+
+
+def smoothed_risks(
+    space: Mapping[str, BaseDistribution],
+    configs: Sequence[Mapping[str, Any]],
+    validation: ValidationLosses,
+) -> FloatArray | None:
+    """Estimates of the risks that lean on neighbouring configurations, shape (n, c).
+
+    The smallest of many noisy means is small by luck, too; the surrogate's posterior mean at the
+    same configuration is not fooled as much. None where configurations cannot be compared: they
+    have different parameters, or there are too few.
+    """
+    if len(configs) < _ENOUGH_TO_SMOOTH or not space:
+        return None
+    if any(config.keys() != space.keys() for config in configs):
+        return None
+    places = Space(space)
+    x = places.encode(np.array([places.point(config) for config in configs]))
+    values, variances = objectives(validation)
+    risks = Observations(x, values[:, :-1], variances[:, :-1], np.empty((0, x.shape[1])))
+    with one_thread():
+        return acquisition.fit(risks).means(x)
 
 
 def _maximise(

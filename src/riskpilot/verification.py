@@ -5,9 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from riskpilot.certificate import Certificate, Use, choose, finite, promise_of
 from riskpilot.errors import CertificateError, RiskpilotError
-from riskpilot.losses import LossMapping, calibration_losses, validation_losses
+from riskpilot.losses import (
+    LossMapping,
+    ValidationLosses,
+    calibration_losses,
+    validation_losses,
+)
 from riskpilot.plan import TestPlan, TestResult, freeze_plan, run_test
 from riskpilot.problem import Problem
 from riskpilot.procedures import Procedure, from_description
@@ -66,7 +74,7 @@ def _compare(
 ) -> Verification:
     seed = certificate.seeds["test"] or 0
     seen = validation_losses(problem, validation)
-    plan = freeze_plan(seen, seed=seed)
+    plan = freeze_plan(seen, estimates=_estimates(certificate, seen), seed=seed)
     differences = []
     if plan.validation_digest != certificate.validation_digest:
         differences.append("the validation losses are not the ones of the certificate")
@@ -105,6 +113,21 @@ def _compare(
             f"the certificate has {_name(certificate, certificate.chosen)}"
         )
     return Verification(tuple(differences))
+
+
+def _estimates(certificate: Certificate, seen: ValidationLosses) -> npt.NDArray[np.float64] | None:
+    """Those that the certificate's order went by: they cannot be made again from losses alone."""
+    if certificate.estimates is None:
+        return None
+    estimates = np.array(certificate.estimates, dtype=np.float64)
+    expected = (seen.n_configs, len(seen.problem.risks))
+    if estimates.shape != expected:
+        raise CertificateError(
+            f"The certificate has estimates of shape {estimates.shape}, but there are "
+            f"{expected[0]} configurations and {expected[1]} risks. Bring the validation losses "
+            f"of every configuration that was considered."
+        )
+    return estimates
 
 
 def _compare_results(certificate: Certificate, problem: Problem, result: TestResult) -> list[str]:

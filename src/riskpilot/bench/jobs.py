@@ -22,6 +22,7 @@ from riskpilot.bench.setting import Cell, Splits
 from riskpilot.tasks import Task
 
 REPLAY_MODULES = ("plan", "p_values", "statistics", "procedures", "bench.replay", "bench.setting")
+SMOOTHING = ("sampler", "acquisition", "surrogate", "space")
 NO_TEST = "none"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -102,10 +103,11 @@ def _jobs(scope: Scope, task: Task, method: Method, seed: int) -> Iterator[Job]:
             [method.search_family, settings(method.search), cell, seed],
             [at.DELTA, at.n_calibration(task)],
         )
-        test = source_digest(REPLAY_MODULES)
+        modules = (*REPLAY_MODULES, *(SMOOTHING if method.smooth else ()))
+        test = source_digest(modules)
         replays = {
             Key(task.name, each, method.name, family, seed): digest(
-                "replay", search_key, test, each, family, scope.n_splits
+                "replay", search_key, test, method.smooth, each, family, scope.n_splits
             )
             for each in group
             for family in method.families or (NO_TEST,)
@@ -187,7 +189,7 @@ def work(job: Job, found: Mapping[str, Any] | None, missing: Iterable[Key]) -> d
     for key in missing:
         if method.families:
             problem = at.problem_at(task, key.cell, key.family)
-            outcome = replay(task, problem, result.configs, seen, splits)
+            outcome = replay(task, problem, result.configs, seen, splits, smooth=method.smooth)
         else:
             outcome = _without_test(task, key.cell, result, splits)
         values[job.replays[key]] = outcome.to_json()

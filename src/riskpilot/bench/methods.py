@@ -6,6 +6,7 @@ from typing import Protocol
 
 from optuna.samplers import BaseSampler
 
+from riskpilot import acquisition
 from riskpilot.baselines import (
     ConstrainedSampler,
     GridSampler,
@@ -23,6 +24,7 @@ from riskpilot.sampler import (
     GuidedSampler,
     Strategy,
     default_pool_size,
+    uniform,
 )
 from riskpilot.tasks import Task
 
@@ -55,6 +57,7 @@ class Method:
     """``looks_at_limits``: searched anew for every cell, else once for all of them; ``seeded``:
     whether the seed matters; ``search_family``: the p-values that the search expects;
     ``families``: those of the test, none for no test;
+    ``smooth``: whether the plan goes by smoothed estimates;
     ``modules``: whose source the result depends on; ``tasks``: those it is meant for;
     ``every_cell``: or every second one; ``ablation``: left out of the main comparison."""
 
@@ -65,6 +68,7 @@ class Method:
     seeded: bool = True
     search_family: str = "auto"
     families: tuple[str, ...] = ("auto",)
+    smooth: bool = False
     modules: tuple[str, ...] = CORE
     tasks: tuple[str, ...] | None = None
     every_cell: bool = True
@@ -90,7 +94,7 @@ class Guided:
         task = setting.task
         n_trials = self.n_trials or max(round(self.share * task.n_trials), 2)
         startup = max(round(n_trials * task.n_startup_trials / task.n_trials), 2)
-        if self.strategy == GUIDED:  # the size of its pool is part of the method
+        if self.strategy.pool is GUIDED.pool:  # the size of its pool is part of the method
             startup = min(default_pool_size(len(task.space)), (n_trials + 1) // 2)
         sampler = GuidedSampler(
             setting.problem,
@@ -165,20 +169,77 @@ def delta_prime_method(name: str, value: float) -> str:
     return name if value == strategy.delta_prime else f"{name}_delta_prime_{value:g}"
 
 
+@dataclass(frozen=True)
+class Piece:
+    """One thing that the default does and the paper does not, and the default without it."""
+
+    name: str
+    brings: str
+    strategy: Strategy = GUIDED
+    safe: bool = True
+    smooth: bool = True
+
+    @property
+    def method(self) -> Method:
+        return Method(
+            f"guided_without_{self.name}",
+            f"guided without {self.name.replace('_', ' ')}",
+            Guided(self.strategy, safe=self.safe),
+            smooth=self.smooth,
+            every_cell=False,
+            ablation=True,
+        )
+
+
+PIECES = (
+    Piece(
+        "soft_edges",
+        "the region has soft edges: risks on the scale of their chance to pass",
+        replace(GUIDED, reference=acquisition.guided_reference, scale=acquisition.as_they_are),
+    ),
+    Piece(
+        "posterior_front",
+        "the front is that of posterior means, not of raw observations",
+        replace(GUIDED, front=acquisition.observed_front),
+    ),
+    Piece(
+        "own_pool",
+        "a small pool that covers the space, not a random one of the paper's size",
+        replace(GUIDED, pool=uniform),
+    ),
+    Piece(
+        "safe_start",
+        "a configuration known to be safe comes first",
+        replace(GUIDED, safe_first=False),
+        safe=False,
+    ),
+    Piece(
+        "avoiding_repeats",
+        "proposals keep away from steps that were evaluated",
+        replace(GUIDED, avoid_repeats=False),
+    ),
+    Piece("smoothed_plan", "the test's filter and order go by smoothed estimates", smooth=False),
+)
+
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("guided", "guided (default)", Guided(GUIDED, safe=True)),
+        Method("guided", "guided (default)", Guided(GUIDED, safe=True), smooth=True),
         Method(
             "guided_hb",
             "guided, Hoeffding-Bentkus",
             Guided(GUIDED, safe=True),
             search_family="hoeffding_bentkus",
             families=("hoeffding_bentkus",),
+            smooth=True,
             ablation=True,
         ),
         Method(
-            "guided_half", "guided, half of N", Guided(GUIDED, safe=True, share=0.5), ablation=True
+            "guided_half",
+            "guided, half of N",
+            Guided(GUIDED, safe=True, share=0.5),
+            smooth=True,
+            ablation=True,
         ),
         Method(
             "paper",
@@ -213,6 +274,7 @@ METHODS: dict[str, Method] = {
                 f"{name}_delta_prime_{value:g}",
                 f"{label}, delta' = {value:g}",
                 Guided(replace(strategy, delta_prime=value), safe=safe),
+                smooth=name == "guided",
                 every_cell=False,
                 ablation=True,
             )
@@ -220,11 +282,13 @@ METHODS: dict[str, Method] = {
             for value in DELTA_PRIMES
             if value != strategy.delta_prime
         ),
+        *(piece.method for piece in PIECES),
         *(
             Method(
                 f"{name}_n{n}",
                 f"{label}, N = {n}",
                 Guided(strategy, safe=safe, n_trials=n),
+                smooth=name == "guided",
                 tasks=("pruning",),
                 ablation=True,
             )

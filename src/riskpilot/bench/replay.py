@@ -23,6 +23,7 @@ from riskpilot.plan import TestPlan, freeze_plan
 from riskpilot.predictions import measure as statistic_of
 from riskpilot.problem import Problem, Risk
 from riskpilot.procedures import fixed_sequence
+from riskpilot.sampler import smoothed_risks
 from riskpilot.statistics import Summary, log_p_from_sums
 from riskpilot.tasks import Task
 
@@ -73,10 +74,21 @@ class Outcome:
 
 
 def replay(
-    task: Task, problem: Problem, configs: Sequence[Config], seen: Seen, splits: Splits
+    task: Task,
+    problem: Problem,
+    configs: Sequence[Config],
+    seen: Seen,
+    splits: Splits,
+    *,
+    smooth: bool = False,
 ) -> Outcome:
-    """Plan on validation, then test in sequence and choose on every split."""
-    plan = freeze_plan(seen.under(problem))
+    """Plan on validation, then test in sequence and choose on every split.
+
+    ``smooth``: as in `riskpilot.select`.
+    """
+    validation = seen.under(problem)
+    estimates = smoothed_risks(task.space, configs, validation) if smooth else None
+    plan = freeze_plan(validation, estimates=estimates)
 
     def losses(rows: Sequence[int]) -> dict[str, Array]:
         each = [task.losses("held_out", configs[row]) for row in rows]
