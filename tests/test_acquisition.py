@@ -5,7 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from riskpilot.acquisition import fixed_reference, guided_reference, one_sided_reference
+from riskpilot.acquisition import (
+    Observations,
+    fixed_reference,
+    guided_reference,
+    novelty,
+    one_sided_reference,
+)
 
 REGION = [
     SimpleNamespace(alpha_max=0.2, low=0.15, high=0.25),
@@ -57,3 +63,36 @@ def test_the_risks_of_the_reference_are_the_upper_edges_of_the_region(reference)
     rng = np.random.default_rng(0)
     for _ in range(20):
         assert reference(REGION, rng.random((30, 3)), OBSERVED)[:2].tolist() == [0.25, 0.5]
+
+
+def observed_at(x, values, pending=()):
+    pending = np.array(pending, float).reshape(-1, x.shape[1])
+    return Observations(x, values, np.full(values.shape, np.nan), pending)
+
+
+def test_where_every_result_differs_everything_may_be_new():
+    x = np.linspace(0, 1, 5)[:, None]
+    chance = novelty(observed_at(x, np.column_stack([x, -x])))
+    np.testing.assert_array_equal(chance(np.random.default_rng(0).random((50, 1))), 1.0)
+
+
+def test_the_width_of_steps_is_learned_from_repeats():
+    """Objectives with ten steps: the chance of news must tell new steps from known ones."""
+    rng = np.random.default_rng(0)
+    x = rng.random((40, 2)) * [1.0, 0.3]
+    steps = np.floor(10 * x)
+    values = np.column_stack([steps @ [1.0, 0.1], -steps @ [0.1, 1.0]])
+    chance = novelty(observed_at(x, values))
+    fresh = rng.random((2_000, 2))
+    known = (np.floor(10 * fresh)[:, None] == steps[None]).all(axis=2).any(axis=1)
+    assert 0 < known.mean() < 1
+    assert chance(fresh)[~known].mean() > 0.9
+    assert chance(fresh)[known].mean() < 0.5
+    np.testing.assert_allclose(chance(x), 0.0)
+
+
+def test_what_others_evaluate_is_no_news_either():
+    x = np.array([[0.10], [0.12], [0.5]])
+    chance = novelty(observed_at(x, np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0]]), [[0.8]]))
+    assert chance(np.array([[0.8]]))[0] == 0.0
+    assert chance(np.array([[0.95]]))[0] == 1.0

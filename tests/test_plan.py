@@ -94,7 +94,28 @@ def test_every_change_of_the_plan_changes_its_digest(change):
 def test_the_plan_is_made_from_validation_losses_and_nothing_else():
     parameters = inspect.signature(freeze_plan).parameters
     assert parameters["validation"].annotation in (ValidationLosses, "ValidationLosses")
-    assert set(parameters) == {"validation", "seed"}
+    assert set(parameters) == {"validation", "estimates", "seed"}
+
+
+def test_filter_and_order_go_by_estimates_where_there_are_some():
+    # By its mean, row 1 is as safe as row 0 and cheaper; the estimates know that this is luck.
+    losses = validation_losses(
+        PROBLEM, {"error": rows_with([20, 20, 60]), "cost": np.array([3.0, 2.0, 1.0])}
+    )
+    assert freeze_plan(losses).order == (1, 2)
+    plan = freeze_plan(losses, estimates=np.array([[0.1], [0.2], [0.3]]))
+    assert plan.order == (0, 1, 2)
+    assert plan.estimates == ((0.1,), (0.2,), (0.3,))
+    assert [risks[0] for risks in plan.risks] == [0.1, 0.1, 0.3]  # what is told stays the mean
+
+
+def test_an_order_does_not_hang_on_the_last_digits_of_an_estimate():
+    losses = validation_losses(
+        PROBLEM, {"error": rows_with([20, 30, 40]), "cost": np.array([3.0, 2.0, 1.0])}
+    )
+    estimates = np.array([[0.1], [0.1], [0.1]])
+    moved = estimates * (1 + np.array([[1e-13], [-1e-13], [2e-13]]))
+    assert freeze_plan(losses, estimates=moved) == freeze_plan(losses, estimates=estimates)
 
 
 def test_the_largest_p_value_of_the_risks_is_what_the_procedure_gets():

@@ -59,7 +59,7 @@ def test_calibration_losses_are_read_by_select_alone_and_of_the_candidates_alone
     rp.suggest_limits(study)
     rp.ledger(study)
     assert store.reads == []
-    selection = rp.select(study)
+    selection = rp.select(study, smooth=False)
     artifacts = [record_of(trial).artifacts for trial in study.trials]
     sealed = [entry["calibration"]["id"] for entry in artifacts]
     assert store.reads == [sealed[row] for row in selection.plan.order]
@@ -88,11 +88,11 @@ def test_calibrate_is_called_for_candidates_only():
         called.append(trial.number)
         return {"error": draw(trial.params["x"], 300, 1000 + trial.number)}
 
-    selection = rp.select(study, calibrate=calibrate)
+    selection = rp.select(study, calibrate=calibrate, smooth=False)
     assert called == list(selection.plan.order)
     assert 0 < len(called) < 12
     assert selection.config is not None
-    together = rp.select(run(rp.create_study(PROBLEM, seed=0), n_trials=12))
+    together = rp.select(run(rp.create_study(PROBLEM, seed=0), n_trials=12), smooth=False)
     assert together.config == selection.config
     assert together.certificate.calibration_digest == selection.certificate.calibration_digest
 

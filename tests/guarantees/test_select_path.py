@@ -136,6 +136,28 @@ def test_any_order_made_from_validation_keeps_delta(adversary, kind, effort):
     assert_rate_at_most(0.1, wrong, replications)
 
 
+@pytest.mark.parametrize("kind", ["binary", "real"])
+@pytest.mark.parametrize("trust", [-1.0, 0.0, 1.0, 3.0])
+def test_any_estimates_made_from_validation_keep_delta(kind, trust, effort):
+    """From the opposite of what the means say (-1), over noise alone (0), to exaggeration (3)."""
+    rng = np.random.default_rng(8)
+    replications = 300 * effort
+    wrong = 0
+    for _ in range(replications):
+        problem, breaks, validation, calibration = draw_problem(rng, kind, 1)
+        problem = rp.Problem([dataclasses.replace(problem.risks[0], name="error")], "free")
+        seen = validation_losses(
+            problem, {"error": validation["risk0"], "free": validation["free"]}
+        )
+        means = seen.risks["error"].summary.mean[:, None]
+        estimates = trust * means + rng.normal(scale=means.std() + 1e-3, size=means.shape)
+        plan = freeze_plan(seen, estimates=estimates)
+        sealed = calibration_losses(problem, {"error": calibration["risk0"]})
+        passed = run_test(plan, sealed, rp.fixed_sequence).passed
+        wrong += any(breaks[row, 0] for row, ok in zip(plan.order, passed, strict=True) if ok)
+    assert_rate_at_most(0.1, wrong, replications)
+
+
 def test_a_graph_made_from_validation_keeps_delta(effort):
     rng = np.random.default_rng(5)
     replications = 400 * effort
