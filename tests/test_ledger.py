@@ -1,6 +1,8 @@
 """Calibration data is spent: every question to it is numbered, and the same one is the same."""
 
+import functools
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -186,3 +188,64 @@ def test_questions_asked_at_the_same_time_get_numbers_of_their_own(tmp_path, stu
         numbers = list(pool.map(ask, range(8)))
     assert sorted(numbers) == [1, 1, 2, 2, 3, 3, 4, 4]
     assert [entry["use"] for entry in rp.ledger(stored)] == [1, 2, 3, 4]
+
+
+# --- procedures of one.s own ----------------------------------------------------------------------
+
+
+def below(threshold):
+    def procedure(log_p, delta):
+        return log_p < threshold
+
+    return procedure
+
+
+def at(threshold, log_p, delta):
+    return log_p < threshold
+
+
+@dataclass(frozen=True)
+class Threshold:
+    threshold: float
+
+    def __call__(self, log_p, delta):
+        return log_p < self.threshold
+
+    def method(self, log_p, delta):
+        return log_p < self.threshold
+
+
+def calls_itself():
+    def procedure(log_p, delta):
+        return procedure(log_p, delta) if delta < 0 else log_p < -5
+
+    return procedure
+
+
+PAIRS = {
+    "closures": (below, -5.0, -6.0),
+    "partials": (lambda t: functools.partial(at, t), -5.0, -6.0),
+    "objects": (Threshold, -5.0, -6.0),
+    "methods": (lambda t: Threshold(t).method, -5.0, -6.0),
+    "arrays": (lambda t: functools.partial(at, np.full(1, t)), -5.0, -6.0),
+    "lambdas": (lambda t: [lambda p, d: p < -5, lambda p, d: p < -6][t], 0, 1),
+}
+
+
+@pytest.mark.parametrize(("make", "one", "other"), PAIRS.values(), ids=PAIRS)
+def test_procedures_of_one_name_that_differ_are_two_questions(study, make, one, other):
+    first = rp.select(study, procedure=make(one))
+    again = rp.select(study, procedure=make(one))
+    assert first.certificate.digest == again.certificate.digest
+    assert len(rp.ledger(study)) == 1
+    second = rp.select(study, procedure=make(other))
+    assert second.certificate.use["number"] == 2
+    assert first.certificate.procedure["name"] == second.certificate.procedure["name"]
+    assert first.certificate.procedure["digest"] != second.certificate.procedure["digest"]
+
+
+def test_a_procedure_tells_where_it_comes_from_and_may_call_itself(study):
+    certificate = rp.select(study, procedure=calls_itself()).certificate
+    assert certificate.procedure["name"] == "custom: procedure"
+    assert certificate.procedure["origin"].endswith("test_ledger.calls_itself.<locals>.procedure")
+    assert rp.select(study, procedure=calls_itself()).certificate.digest == certificate.digest

@@ -6,7 +6,8 @@ import pytest
 from optuna.trial import TrialState
 
 import riskpilot as rp
-from riskpilot.store import MemoryArtifactStore, record_of
+from riskpilot.audit import audit
+from riskpilot.store import MemoryArtifactStore, read_calibration, record_of
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")
 OPEN = rp.Problem([rp.Risk("error", None)], "cost")
@@ -97,6 +98,63 @@ def test_calibrate_is_called_for_candidates_only():
     assert together.certificate.calibration_digest == selection.certificate.calibration_digest
 
 
+def test_what_calibrate_returns_is_kept_with_its_digest_and_made_once(tmp_path):
+    place = {"storage": f"sqlite:///{tmp_path}/study.db"}
+    study = run(rp.create_study(PROBLEM, seed=0, n_calibration=300, **place), without_calibration)
+    called = []
+
+    def calibrate(trial):
+        called.append(trial.number)
+        return {"error": draw(trial.params["x"], 300, 1000 + trial.number)}
+
+    first = rp.select(study, calibrate=calibrate)
+    tested = list(first.plan.order)
+    assert called == tested
+    again = rp.load_study(**place)
+    assert rp.select(again, calibrate=calibrate).certificate.digest == first.certificate.digest
+    assert rp.select(again).certificate.digest == first.certificate.digest
+    rp.select(again, calibrate=calibrate, problem=PROBLEM.with_limits(error=0.15))
+    assert called == tested  # another question is put to the same losses
+    stored = read_calibration(again, PROBLEM, again.trials[tested[0]])["error"][0]
+    expected = draw(again.trials[tested[0]].params["x"], 300, 1000 + tested[0])
+    np.testing.assert_array_equal(stored, expected)
+
+
+def test_a_certificate_of_calibrated_candidates_is_checked_from_the_storage(tmp_path):
+    address = f"sqlite:///{tmp_path}/study.db"
+    study = rp.create_study(PROBLEM, seed=0, n_calibration=300, storage=address)
+    run(study, without_calibration, 10)
+    selection = rp.select(
+        study, calibrate=lambda t: {"error": draw(t.params["x"], 300, 1000 + t.number)}
+    )
+    assert len(selection.candidates) < 10
+    path = selection.certificate.save(tmp_path / "certificate.json")
+    assert audit(path, address, None, None).ok
+    entry = study.user_attrs[f"riskpilot:calibration:{selection.plan.order[0]}"]
+    other = study.user_attrs[f"riskpilot:calibration:{selection.plan.order[1]}"]
+    folder = tmp_path / "study.db.losses"
+    (folder / entry["id"]).write_bytes((folder / other["id"]).read_bytes())
+    with pytest.raises(rp.StudyError, match="calibration losses were changed"):
+        rp.select(study)
+
+
+def test_a_calibration_that_breaks_off_goes_on_where_it_stood():
+    study = run(rp.create_study(PROBLEM, seed=0, n_calibration=300), without_calibration, 12)
+    called = []
+
+    def calibrate(trial):
+        called.append(trial.number)
+        if len(called) == 3:
+            raise RuntimeError("out of memory")
+        return {"error": draw(trial.params["x"], 300, 1000 + trial.number)}
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        rp.select(study, calibrate=calibrate)
+    assert rp.ledger(study) == []
+    order = list(rp.select(study, calibrate=calibrate).plan.order)
+    assert called == [*order[:3], *order[2:]]
+
+
 @pytest.mark.parametrize("kind", ["binary", "real"])
 def test_calibrate_may_not_hand_back_the_validation_losses(kind):
     seen = {}
@@ -136,6 +194,38 @@ def test_calibration_sets_of_unequal_size_are_refused():
 
     study = run(rp.create_study(PROBLEM, seed=0), uneven, 4)
     with pytest.raises(rp.LossError, match=r"same examples.*'error' differs"):
+        rp.select(study)
+
+
+def test_validation_sets_of_unequal_size_fail_their_trial():
+    def uneven(trial):
+        x = trial.suggest_float("x", 0, 1)
+        n = 250 if trial.number == 2 else 300
+        return rp.Evaluation({"error": draw(x, n, trial.number), "cost": 1 - x})
+
+    study = rp.create_study(PROBLEM, seed=0)
+    study.optimize(rp.objective(study, uneven, on_error="record"), n_trials=4)
+    assert [trial.state.name for trial in study.trials] == [
+        "COMPLETE",
+        "COMPLETE",
+        "FAIL",
+        "COMPLETE",
+    ]
+    told = study.trials[2].user_attrs["riskpilot:error"]
+    assert "same validation examples, but this one has 250 where the first had 300" in told
+
+
+def test_workers_that_began_at_once_with_unequal_validation_sets_are_found_by_select():
+    study = rp.create_study(PROBLEM, seed=0)
+    trials = [study.ask(), study.ask()]
+    for trial, n in zip(trials, (300, 250), strict=True):
+        x = trial.suggest_float("x", 0, 1)
+        losses = draw(x, n, trial.number), draw(x, 300, 9 + trial.number)
+        evaluation = rp.Evaluation({"error": losses[0], "cost": 1 - x}, {"error": losses[1]})
+        trial.values = rp.objective(study, lambda _, e=evaluation: e)(trial)
+    for trial in trials:
+        study.tell(trial, trial.values)
+    with pytest.raises(rp.LossError, match="has 250 where the first had 300"):
         rp.select(study)
 
 

@@ -89,7 +89,7 @@ def chosen_store(storage: str | BaseStorage | None, artifact_store: Any) -> Any:
         return FolderStore(artifact_store)
     if artifact_store is not None:
         return artifact_store
-    if storage is None or (isinstance(storage, str) and is_in_memory(storage)):
+    if is_in_memory(storage):
         return MemoryArtifactStore()
     file = file_of(storage)
     return None if file is None else FolderStore(f"{file}.losses")

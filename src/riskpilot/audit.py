@@ -33,7 +33,9 @@ def audit(path: Path, losses: str, study_name: str | None, artifacts: Path | Non
         entry = _entry_of(certificate, ledger(study))
         if entry is None:
             differences.append("the ledger of the study has no such question: it lost entries")
-        table = study_losses(study, None if entry is None else set(trials_of(entry)))
+        trials = None if entry is None else set(trials_of(entry))
+        rows = [candidate["row"] for candidate in certificate.candidates]
+        table = study_losses(study, trials, rows)
     else:
         table = read_losses(losses, problem.labels)
     table = table.only([*problem.names, *problem.beside], problem.minimize)

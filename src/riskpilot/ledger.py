@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.certificate import Use
 from riskpilot.errors import LossError, ProblemError, StudyError
-from riskpilot.losses import LossMapping, check_disjoint
+from riskpilot.losses import LossMapping
 from riskpilot.plan import TestPlan, freeze_plan, run_test
 from riskpilot.plots import Background
 from riskpilot.problem import Problem, Risk
@@ -24,11 +24,13 @@ from riskpilot.store import (
     LEDGER_KEY,
     SETTINGS_KEY,
     calibration_of,
-    one_row_calibration,
+    check_validation_size,
+    has_calibration,
     problem_of,
     read_calibration,
     record_of,
     validation_of,
+    write_calibration,
 )
 
 Calibrate = Callable[[FrozenTrial], LossMapping]
@@ -50,7 +52,8 @@ def select(
     """Test a study's candidates on calibration data and choose (Algorithm alg:selection).
 
     ``calibrate``: makes the calibration losses of one finished trial, for studies whose evaluations
-    did not; it is called for the few candidates only. ``problem``: the study's problem with other
+    did not; it is called for the few candidates only, once for each: what it returns is stored as
+    the losses of evaluations are. ``problem``: the study's problem with other
     limits or another delta, as a further question to the same calibration data. ``spend``: the
     share of delta that this question may use; shares of planned questions that sum to 1 make all
     their promises hold at once. The same question gives the same certificate again. ``smooth``:
@@ -77,6 +80,8 @@ def select(
             "study.optimize(riskpilot.objective(study, evaluate), n_trials=...) first."
         )
     records = [record for trial in trials if (record := record_of(trial)) is not None]
+    for record in records:  # of workers that began at the same moment
+        check_validation_size(records[0].n_validation, record.n_validation)
     tested = Problem(asked.risks, asked.minimize, asked.delta * spend)
     validation = validation_of(tested, records)
     space = intersection_search_space(trials)
@@ -159,7 +164,8 @@ def trials_of(entry: Mapping[str, Any]) -> list[int]:
 def _calibration(
     study: optuna.Study, problem: Problem, trial: FrozenTrial, calibrate: Calibrate | None
 ) -> Mapping[str, Any]:
-    if calibrate is None:
+    # Made once, as evaluations are: the same numbers answer every question, and an auditor's.
+    if calibrate is None or has_calibration(study, trial):
         return read_calibration(study, problem, trial)
     losses = calibrate(trial)
     if not isinstance(losses, Mapping):
@@ -167,11 +173,7 @@ def _calibration(
             f"calibrate must return a mapping from names to losses, but it returned a "
             f'{type(losses).__name__}. Write return {{"{problem.names[0]}": array}}.'
         )
-    table = one_row_calibration(problem, losses)
-    record = record_of(trial)
-    if record is not None:
-        check_disjoint(validation_of(problem, [record]), calibration_of(problem, [table], 1))
-    return table
+    return write_calibration(study, problem, trial, losses)
 
 
 def _enter(

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 import optuna
 from optuna.trial import FrozenTrial, TrialState
@@ -19,9 +20,11 @@ from riskpilot.store import (
     ERROR_KEY,
     RECORD_KEY,
     Record,
+    check_validation_size,
     problem_of,
     read_calibration,
     read_validation,
+    record_of,
     validation_of,
     write_evaluation,
 )
@@ -68,6 +71,7 @@ def objective(
         raise StudyError(f"time_limit is a number of seconds above 0, but it is {time_limit!r}.")
     check_ids(validation_ids, calibration_ids)
     store_of(study)  # before an evaluation is spent
+    sizes = _ValidationSize(study)
 
     def record(trial: optuna.Trial) -> tuple[float, ...]:
         written = _recovered(study, problem, trial)
@@ -80,6 +84,7 @@ def objective(
                         f"{type(evaluation).__name__}. Write return Evaluation(validation={{...}}, "
                         f"calibration={{...}})."
                     )
+                sizes.check(problem, evaluation)
                 written = write_evaluation(study, trial, problem, evaluation)
         except optuna.TrialPruned:
             raise
@@ -94,6 +99,24 @@ def objective(
         return _values(problem, written)
 
     return record
+
+
+class _ValidationSize:
+    """How many validation examples the trials of a study have: as many as its first one."""
+
+    def __init__(self, study: optuna.Study) -> None:
+        self._study = study
+        self._n: int | None = None
+
+    def check(self, problem: Problem, evaluation: Evaluation) -> None:
+        if self._n is None:  # asked until there is a finished trial, and then never again
+            trials = self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+            records = (record_of(trial) for trial in trials)
+            self._n = next((record.n_validation for record in records if record), None)
+        losses = evaluation.validation.get(problem.names[0])
+        if self._n is None or losses is None or np.ndim(losses) != 1:
+            return  # what is odd in itself is told when it is read
+        check_validation_size(self._n, len(np.asarray(losses)))
 
 
 def _values(problem: Problem, record: Record) -> tuple[float, ...]:

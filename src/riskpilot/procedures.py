@@ -5,8 +5,11 @@ are rejected, shape (n,). Each keeps P(any false rejection) <= delta for super-u
 any dependence.
 """
 
+import functools
+import hashlib
 import math
-from collections.abc import Mapping
+import types
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -155,7 +158,55 @@ def describe(procedure: Procedure) -> dict[str, Any]:
     if isinstance(procedure, Graphical):
         return {"name": "graphical", "weights": procedure.weights, "edges": procedure.edges}
     name = getattr(procedure, "__name__", type(procedure).__name__)
-    return {"name": name} if _BY_NAME.get(name) is procedure else {"name": f"custom: {name}"}
+    if _BY_NAME.get(name) is procedure:
+        return {"name": name}
+    return {"name": f"custom: {name}", **_origin(procedure)}
+
+
+def _origin(procedure: Procedure) -> dict[str, Any]:
+    """Where a procedure of the user's own comes from, and a digest of what it does: two of one name
+    are two questions to the calibration data. What cannot be told apart by its text, such as an
+    object that shows its place in memory alone, counts as new each time, never as another one."""
+    shown = procedure if hasattr(procedure, "__qualname__") else type(procedure)
+    digest = hashlib.sha256("\n".join(_told(procedure)).encode()).hexdigest()
+    return {"origin": f"{shown.__module__}.{shown.__qualname__}", "digest": digest}
+
+
+def _told(thing: Any, within: tuple[Any, ...] = ()) -> Iterator[str]:
+    """A function as its code, the code's constants and the values that it has closed over; a
+    partial or a method as its parts; anything else as its text."""
+    if any(thing is outer for outer in within):
+        yield "itself"
+        return
+    head, parts = _parts(thing)
+    yield f"{head} of {len(parts)}"
+    for part in parts:
+        yield from _told(part, (*within, thing))
+
+
+def _parts(thing: Any) -> tuple[str, tuple[Any, ...]]:
+    match thing:
+        case functools.partial():
+            return "partial", (thing.func, thing.args, tuple(sorted(thing.keywords.items())))
+        case types.MethodType():
+            return "method", (thing.__func__, thing.__self__)
+        case types.FunctionType():
+            closed_over = tuple(cell.cell_contents for cell in thing.__closure__ or ())
+            return "function", (
+                thing.__code__,
+                closed_over,
+                thing.__defaults__,
+                thing.__kwdefaults__,
+            )
+        case types.CodeType():
+            return f"code {thing.co_code.hex()} {thing.co_names}", thing.co_consts
+        case tuple() | list():
+            return "list", tuple(thing)
+        case np.ndarray():
+            return f"array {thing.dtype} {thing.tolist()}", ()
+    call = type(thing).__call__ if callable(thing) else None
+    is_written_in_python = isinstance(call, types.FunctionType)
+    return f"{type(thing).__qualname__} {thing!r}", (call,) if is_written_in_python else ()
 
 
 def from_description(description: Mapping[str, Any]) -> Procedure | None:

@@ -19,7 +19,7 @@ from typing import Any
 import optuna
 import sqlalchemy
 from optuna.exceptions import ExperimentalWarning, StorageInternalError, UpdateFinishedTrialError
-from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import TrialState
 from sqlalchemy.exc import SQLAlchemyError
@@ -116,13 +116,23 @@ for _name in (
 
 
 def _kind(address: str) -> type[RDBStorage]:
-    if address.startswith(_SQLITE):
+    if address.startswith("sqlite"):
         return _SqliteStorage
     return SqlStorage if address.startswith("postgresql") else RDBStorage
 
 
-def is_in_memory(address: str) -> bool:
-    return address == "sqlite://" or address.startswith("sqlite:///:memory:")
+def is_in_memory(storage: object) -> bool:
+    """Whether a storage, or what an address means, is gone with its process.
+
+    >>> is_in_memory("sqlite:///:memory:"), is_in_memory("sqlite:///study.db")
+    (True, False)
+    """
+    if storage is None or isinstance(storage, InMemoryStorage):
+        return True
+    address = address_of(storage)
+    if address is None or not address.startswith("sqlite"):
+        return False
+    return address.endswith("://") or ":memory:" in address or "mode=memory" in address
 
 
 @contextmanager
@@ -157,9 +167,9 @@ def file_of(storage: object) -> Path | None:
         path = getattr(getattr(storage, "_backend", None), "_file_path", None)
         return None if path is None else Path(path)
     address = address_of(storage)
-    if address is None or not address.startswith(_SQLITE) or is_in_memory(address):
+    if address is None or not address.startswith("sqlite") or is_in_memory(address):
         return None
-    return Path(address.removeprefix(_SQLITE).split("?")[0])
+    return Path(address.partition(":///")[2].split("?")[0])
 
 
 def has_heartbeat(storage: BaseStorage) -> bool:

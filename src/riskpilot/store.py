@@ -41,15 +41,17 @@ __all__ = [
     "Record",
     "RiskRecord",
     "calibration_of",
+    "check_validation_size",
     "decode",
     "encode",
+    "has_calibration",
     "joined",
-    "one_row_calibration",
     "problem_of",
     "read_calibration",
     "read_validation",
     "record_of",
     "validation_of",
+    "write_calibration",
     "write_evaluation",
 ]
 
@@ -58,6 +60,9 @@ SETTINGS_KEY = "riskpilot:settings"
 LEDGER_KEY = "riskpilot:ledger"
 RECORD_KEY = "riskpilot:record"
 ERROR_KEY = "riskpilot:error"
+# By the number of a trial: where its calibration losses are that were made after its end. A
+# finished trial takes no more attributes, so that the study keeps them.
+CALIBRATION_KEY = "riskpilot:calibration:"
 
 SplitName = Literal["validation", "calibration"]
 Array = npt.NDArray[Any]
@@ -95,6 +100,15 @@ class Record:
     def from_json(cls, data: Mapping[str, Any]) -> "Record":
         risks = {name: RiskRecord(**fields) for name, fields in data["risks"].items()}
         return cls(**{**data, "risks": risks})
+
+
+def check_validation_size(expected: int, found: int) -> None:
+    if found != expected:
+        raise LossError(
+            f"Every trial of a study is evaluated on the same validation examples, but this one "
+            f"has {found:,} where the first had {expected:,}. Use one validation set; for examples "
+            f"that do not count use NaN and Risk(..., conditional=True)."
+        )
 
 
 def validation_of(problem: Problem, records: Sequence[Record]) -> ValidationLosses:
@@ -183,14 +197,44 @@ def read_validation(study: optuna.Study, problem: Problem, trial: FrozenTrial) -
 def _read(
     study: optuna.Study, trial: FrozenTrial, split: SplitName, problem: Problem
 ) -> dict[str, Array]:
-    record = record_of(trial)
-    entry = None if record is None else record.artifacts.get(split)
+    entry = _entry(study, trial, split)
     if entry is None:
         raise StudyError(
             f"Trial {trial.number} has no {split} losses. Return them from the evaluation, "
             f"Evaluation(validation=..., calibration=...), or give select a calibrate function."
         )
     return decode(get(store_of(study), dict(entry), f"Trial {trial.number}: its {split} losses"))
+
+
+def has_calibration(study: optuna.Study, trial: FrozenTrial) -> bool:
+    """Whether the calibration losses of a trial are stored; says nothing of them."""
+    return _entry(study, trial, "calibration") is not None
+
+
+def _entry(study: optuna.Study, trial: FrozenTrial, split: SplitName) -> Mapping[str, str] | None:
+    record = record_of(trial)
+    entry = None if record is None else record.artifacts.get(split)
+    if entry is None and split == "calibration":
+        entry = study.user_attrs.get(f"{CALIBRATION_KEY}{trial.number}")
+    return entry
+
+
+def write_calibration(
+    study: optuna.Study, problem: Problem, trial: FrozenTrial, losses: LossMapping
+) -> LossMapping:
+    """Check and store calibration losses of a finished trial; returns what is stored.
+
+    Only `select` calls this, after the plan.
+    """
+    table = _one_row(problem, losses, "calibration")
+    calibration_losses(problem, table)
+    blob = _encode(problem, table)
+    stored = decode(blob)
+    record = record_of(trial)
+    assert record is not None
+    check_disjoint(validation_of(problem, [record]), calibration_of(problem, [stored], 1))
+    study.set_user_attr(f"{CALIBRATION_KEY}{trial.number}", put(store_of(study), blob))
+    return stored
 
 
 def _encode(problem: Problem, table: Mapping[str, Array]) -> bytes:
@@ -273,13 +317,3 @@ def _check_same(name: str, column: Array, values: Array) -> None:
 
 def calibration_of(problem: Problem, tables: Iterable[LossMapping], n: int) -> CalibrationLosses:
     return calibration_losses(problem, joined(problem, tables, n))
-
-
-def one_row_calibration(problem: Problem, losses: LossMapping) -> dict[str, Array]:
-    """Losses that a calibrate function returned for one configuration, as a table of one row.
-
-    They are rounded as if they had been stored, so that they can be compared with what was.
-    """
-    table = _one_row(problem, losses, "calibration")
-    calibration_losses(problem, table)
-    return decode(_encode(problem, table))

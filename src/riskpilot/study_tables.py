@@ -1,6 +1,6 @@
 """The losses of a study as a table: to verify a certificate, or to hand to those who will."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -49,11 +49,17 @@ def open_study(
     return load_study(storage=storage, study_name=study_name, artifact_store=artifacts)
 
 
-def study_losses(study: optuna.Study, trials: Collection[int] | None = None) -> LossTable:
+def study_losses(
+    study: optuna.Study,
+    trials: Collection[int] | None = None,
+    tested: Sequence[int] | None = None,
+) -> LossTable:
     """The losses of a study whose calibration data a selection has opened.
 
     ``trials``: only those of these numbers, among which a question of the ledger chose; the study
-    may have gone on since.
+    may have gone on since. ``tested``: the rows, in testing order, whose calibration losses are
+    asked for; all by default, and where a row is not there. Others may have none, where `select`
+    made them.
     """
     if not ledger(study):
         raise StudyError(
@@ -64,9 +70,12 @@ def study_losses(study: optuna.Study, trials: Collection[int] | None = None) -> 
     finished = _finished(study)
     if trials is not None:
         finished = [trial for trial in finished if trial.number in trials]
+    opened = finished
+    if tested is not None and all(row < len(finished) for row in tested):
+        opened = [finished[row] for row in tested]
     return LossTable(
         joined(problem, (read_validation(study, problem, t) for t in finished), len(finished)),
-        joined(problem, (read_calibration(study, problem, t) for t in finished), len(finished)),
+        joined(problem, (read_calibration(study, problem, t) for t in opened), len(opened)),
         tuple(dict(trial.params) for trial in finished),
     )
 

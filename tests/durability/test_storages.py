@@ -115,10 +115,28 @@ def test_a_study_without_its_losses_at_hand_says_so_before_an_evaluation(postgre
         rp.objective(study, evaluate)
 
 
-def test_a_sqlite_study_in_memory_keeps_its_losses_in_memory():
-    study = run(rp.create_study(PROBLEM, storage="sqlite:///:memory:", seed=0), 3)
+IN_MEMORY = {
+    "address": lambda: "sqlite:///:memory:",
+    "bare address": lambda: "sqlite://",
+    "with a driver": lambda: "sqlite+pysqlite:///:memory:",
+    "SQL storage": lambda: optuna.storages.RDBStorage("sqlite:///:memory:"),
+    "Optuna's": optuna.storages.InMemoryStorage,
+}
+
+
+@pytest.mark.parametrize("kind", IN_MEMORY)
+def test_a_study_in_memory_keeps_its_losses_in_memory(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study = run(rp.create_study(PROBLEM, storage=IN_MEMORY[kind](), seed=0), 3)
     assert rp.select(study).certificate.n_configs == 3
     assert type(store_of(study)).__name__ == "MemoryArtifactStore"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_address_with_a_driver_is_a_file_like_any_other(tmp_path):
+    run(rp.create_study(PROBLEM, storage=f"sqlite+pysqlite:///{tmp_path}/s.db", seed=0), 3)
+    assert rp.select(rp.load_study(storage=f"{tmp_path}/s.db")).certificate.n_configs == 3
+    assert (tmp_path / "s.db.losses").is_dir()
 
 
 # --- passwords -----------------------------------------------------------------------------------
