@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from riskpilot.bench.claims import paper_claims, targets
+from riskpilot.bench.claims import paper_claims
 from riskpilot.bench.estimate import two_way
 from riskpilot.bench.jobs import Scope
+from riskpilot.bench.methods import PIECES
 from riskpilot.bench.results import Entry, Results, Runs
 from riskpilot.bench.summary import cell_rows, compare, ratio
+from riskpilot.bench.targets import piece_rows, targets
 
 CELL = (0.1,)
 
@@ -87,6 +89,30 @@ def test_claims_turn_with_the_numbers() -> None:
         else:
             assert claim.verdict == "holds", claim
             assert contrary.verdict == "does not hold here", contrary
+
+
+def test_targets_turn_with_the_numbers_and_name_the_cells_that_miss() -> None:
+    good = targets(results(guided=runs(0.5), paper=runs(0.6), dense=runs(0.5, nothing=0.1)))
+    bad = targets(
+        results(guided=runs(0.7, nothing=0.3), paper=runs(0.6), dense=runs(0.5, nothing=0.1))
+    )
+    judged = 0
+    for claim, contrary in zip(good, bad, strict=True):
+        assert claim.holds is None or (claim.holds and claim.missed == ()), claim
+        if claim.holds:
+            judged += 1
+            assert contrary.holds is False, contrary
+            if "distance" not in claim.claim:
+                assert contrary.missed[0].startswith("pruning at"), contrary
+    assert judged == 4
+
+
+def test_a_piece_is_what_is_lost_without_it() -> None:
+    name = PIECES[0].method.name
+    (row,) = piece_rows(results(**{"guided": runs(0.5), name: runs(0.6, nothing=0.2)}))
+    assert row["what the default does"] == PIECES[0].brings
+    assert row["free objective without it"].startswith("+20.0 %")
+    assert row["with against without"] == "1 wins, 0 ties, 0 losses"
 
 
 def test_targets_without_their_runs_are_not_judged() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from riskpilot.bench.claims import Claim, paper_claims, targets
+from riskpilot.bench.claims import Claim, paper_claims
 from riskpilot.bench.drawing import free_label, risk_label, task_title
 from riskpilot.bench.estimate import two_way
 from riskpilot.bench.jobs import NO_TEST
@@ -18,6 +18,7 @@ from riskpilot.bench.summary import (
     counts,
     ratio,
 )
+from riskpilot.bench.targets import piece_rows, targets
 
 SHOWN = (
     ("guided", "auto"),
@@ -60,7 +61,12 @@ def page(results: Results, command: str, missing: dict[str, str], figures: Seque
         "## What the paper claims",
         _claims(paper_claims(results)),
         "## What riskpilot's default adds",
-        _claims(targets(results)),
+        _claims(aims := targets(results)),
+        _missed(aims),
+        "## What each piece of the default brings",
+        "The default, and the default without one thing that the paper does not do, over the cells "
+        "where both were run; the range is over cells.",
+        table(piece_rows(results)),
         "## Guided search against each method",
         "Wins, ties and losses over all cells: paired differences of the free objective on test "
         "over the same seeds and splits; a tie is a 95 % interval that contains 0.",
@@ -102,6 +108,12 @@ def _claims(claims: Sequence[Claim]) -> str:
         for claim in claims
     ]
     return table(rows)
+
+
+def _missed(claims: Sequence[Claim]) -> str:
+    """The cells that miss a target, by target."""
+    lines = [f"- {claim.claim}: {', '.join(claim.missed)}" for claim in claims if claim.missed]
+    return "Cells that miss a target:\n\n" + "\n".join(lines) if lines else "No cell misses one."
 
 
 def _comparisons(rows: Sequence[Row]) -> str:
@@ -155,7 +167,8 @@ def _files() -> str:
         "- `cells.csv`: one row per task, limits, method and p-values\n"
         "- `seeds.csv`: the same for each search seed\n"
         "- `comparisons.csv`: paired differences, cell by cell\n"
-        "- `ablations.csv`: budget, delta' and half of N, as in `cells.csv`\n"
+        "- `ablations.csv`: budget, delta', half of N, and the default without its pieces, as in "
+        "`cells.csv`\n"
         "- `claims.csv`: the claims above"
     )
 

@@ -17,13 +17,14 @@ from rich.progress import (
 from riskpilot import tasks as all_tasks
 from riskpilot.bench import setting as at
 from riskpilot.bench.cache import Cache
-from riskpilot.bench.claims import paper_claims, targets
+from riskpilot.bench.claims import Claim, paper_claims
 from riskpilot.bench.figures import draw_all
 from riskpilot.bench.jobs import Job, Scope, plan_jobs, run_jobs
 from riskpilot.bench.methods import METHODS
 from riskpilot.bench.page import page
 from riskpilot.bench.results import Results, collect
-from riskpilot.bench.summary import cell_rows, comparison_rows, seed_rows, write_csv
+from riskpilot.bench.summary import Row, cell_rows, comparison_rows, seed_rows, write_csv
+from riskpilot.bench.targets import targets
 from riskpilot.errors import TableError
 
 SEEDS, SPLITS = 10, 50
@@ -109,9 +110,13 @@ def _write(results: Results, out: Path, command: str, missing: dict[str, str]) -
     write_csv(out / "seeds.csv", seed_rows(results))
     write_csv(out / "comparisons.csv", comparison_rows(results))
     claims = [*paper_claims(results), *targets(results)]
-    write_csv(out / "claims.csv", [{**asdict(c), "verdict": c.verdict} for c in claims])
+    write_csv(out / "claims.csv", [_claim_row(c) for c in claims])
     figures = draw_all(results, out / "figures")
     (out / "README.md").write_text(page(results, command, missing, figures))
+
+
+def _claim_row(claim: Claim) -> Row:
+    return {**asdict(claim), "missed": "; ".join(claim.missed), "verdict": claim.verdict}
 
 
 def _command(
