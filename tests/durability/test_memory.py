@@ -40,9 +40,9 @@ def study_of(folder, n_trials):
 
 
 def peak_of_select(study):
-    rp.select(study)  # imports and caches are not what is measured
+    rp.select(study, smooth=False)  # imports and caches are not what is measured
     tracemalloc.start()
-    selection = rp.select(study)
+    selection = rp.select(study, smooth=False)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return len(selection.candidates), peak
