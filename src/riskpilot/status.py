@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 import optuna
@@ -10,6 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 from riskpilot.ledger import ledger, outcomes
 from riskpilot.problem import Problem
 from riskpilot.sampler import GuidedSampler
+from riskpilot.storages import has_heartbeat
 from riskpilot.store import ERROR_KEY, SETTINGS_KEY, Record, problem_of, record_of, validation_of
 
 _DIED = "no error was recorded: its worker died"
@@ -21,6 +23,15 @@ class Failure:
 
     number: int
     error: str
+    config: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Running:
+    """A trial that is being evaluated, or whose worker died: ``seconds`` since it began."""
+
+    number: int
+    seconds: float
     config: dict[str, Any]
 
 
@@ -55,7 +66,8 @@ class Question:
 @dataclass(frozen=True)
 class Status:
     """What `riskpilot status` shows. ``states``: how many trials are in each state; ``seconds``:
-    the time that all evaluations took together; ``spent``: the shares of delta used so far."""
+    the time that all evaluations took together; ``running``: longest first; ``heartbeats``: whether
+    the storage knows which of them are alive; ``spent``: the shares of delta used so far."""
 
     study: str
     problem: str
@@ -65,6 +77,8 @@ class Status:
     n_calibration: int | None
     risks: tuple[RiskStatus, ...]
     failures: tuple[Failure, ...]
+    running: tuple[Running, ...]
+    heartbeats: bool
     questions: tuple[Question, ...]
     spent: float
 
@@ -92,9 +106,21 @@ def study_status(study: optuna.Study) -> Status:
         n_calibration=_n_calibration(study, records),
         risks=_risks(study, problem, records) if records else (),
         failures=tuple(_failure(t) for t in trials if t.state == TrialState.FAIL),
+        running=_running(trials),
+        heartbeats=has_heartbeat(study._storage),
         questions=questions,
         spent=sum(question.spend for question in questions),
     )
+
+
+def _running(trials: list[FrozenTrial]) -> tuple[Running, ...]:
+    now = datetime.now()
+    found = [
+        Running(trial.number, (now - trial.datetime_start).total_seconds(), dict(trial.params))
+        for trial in trials
+        if trial.state == TrialState.RUNNING and trial.datetime_start is not None
+    ]
+    return tuple(sorted(found, key=lambda trial: -trial.seconds))
 
 
 def _failure(trial: FrozenTrial) -> Failure:

@@ -7,6 +7,7 @@ from riskpilot.status import Question, Status
 from riskpilot.terminal import short_config, show_table
 
 _MOST_FAILURES = 10
+_MOST_RUNNING = 5
 
 
 def show_status(console: Console, status: Status) -> None:
@@ -21,6 +22,8 @@ def show_status(console: Console, status: Status) -> None:
             f"{_count(status.n_calibration)} calibration"
         )
     )
+    for line in _running(status):
+        console.print(Text(line))
     console.print()
     if status.risks:
         rows = [
@@ -53,6 +56,22 @@ def show_status(console: Console, status: Status) -> None:
         for q in status.questions
     ]
     show_table(console, f"Ledger: {status.spent:g} of delta spent", heads, questions)
+
+
+def _running(status: Status) -> list[str]:
+    if not status.running:
+        return []
+    told = ", ".join(
+        f"{t.number} for {_duration(t.seconds)}" for t in status.running[:_MOST_RUNNING]
+    )
+    left = len(status.running) - _MOST_RUNNING
+    lines = [f"Running: trial {told}{f' and {left} more' if left > 0 else ''}"]
+    if not status.heartbeats:
+        lines.append(
+            "This storage has no heartbeats: trials of workers that died stay here as running. "
+            "Start workers with a time_limit, after which they take such trials over."
+        )
+    return lines
 
 
 def _certified(question: Question) -> str:

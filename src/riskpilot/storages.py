@@ -21,7 +21,7 @@ import sqlalchemy
 from optuna.exceptions import ExperimentalWarning, StorageInternalError, UpdateFinishedTrialError
 from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 try:
@@ -79,12 +79,16 @@ def open_storage(
             engine_kwargs=options,
             heartbeat_interval=heartbeat_seconds,
             grace_period=grace_seconds,
-            heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(
-                max_retry=_RETRIES
-            ),
+            heartbeat_stale_trial_callback=_queue_again(),
         )
     weakref.finalize(storage, storage.engine.dispose)  # Optuna leaves its connections open
     return storage
+
+
+def _queue_again() -> Callable[[optuna.Study, FrozenTrial], None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        return optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=_RETRIES)
 
 
 class _SqliteStorage(SqlStorage):
@@ -202,6 +206,21 @@ def fail_silent_trials(study: optuna.Study) -> None:
             study._storage.set_trial_state_values(trial._trial_id, state=TrialState.FAIL)
             if backend.heartbeat_stale_trial_callback is not None:
                 backend.heartbeat_stale_trial_callback(study, trial)
+
+
+def fail_overdue_trials(study: optuna.Study, seconds: float) -> list[int]:
+    """Fail trials that have run for longer than any may, and queue them again; for storages without
+    heartbeats. Returns their numbers."""
+    failed = []
+    begun_before = datetime.now() - timedelta(seconds=seconds)
+    queue_again = _queue_again()
+    with exclusive(study), contextlib.suppress(UpdateFinishedTrialError):
+        for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            if trial.datetime_start is not None and trial.datetime_start < begun_before:
+                study._storage.set_trial_state_values(trial._trial_id, state=TrialState.FAIL)
+                queue_again(study, trial)
+                failed.append(trial.number)
+    return failed
 
 
 @contextmanager

@@ -16,7 +16,12 @@ from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.errors import StudyError
 from riskpilot.objectives import Evaluate, objective
-from riskpilot.storages import fail_silent_trials, has_heartbeat
+from riskpilot.storages import (
+    GRACE_SECONDS,
+    fail_overdue_trials,
+    fail_silent_trials,
+    has_heartbeat,
+)
 from riskpilot.store import record_of
 from riskpilot.study import load_study
 
@@ -44,7 +49,8 @@ def work(
     Workers that run at once share the number between them. Evaluations that fail are recorded and
     do not count; after ten failures in a row the worker gives up. A trial of a worker that died is
     waited for and taken over, where the storage has heartbeats (SQL storages that were named by
-    their address have); with a journal file, which has none, a new trial takes its place.
+    their address have). A journal file has none: a new trial takes its place, and with a
+    ``time_limit`` a trial that has run for so long and three minutes more is failed and taken over.
     """
     if n_trials < 1:
         raise StudyError(f"n_trials is how many trials are to be finished, but it is {n_trials!r}.")
@@ -52,6 +58,9 @@ def work(
     run = objective(study, evaluate, on_error="record", time_limit=time_limit)
     ran = failures = 0
     while True:
+        if time_limit is not None and not has_heartbeat(study._storage):
+            for number in fail_overdue_trials(study, time_limit + GRACE_SECONDS):
+                logger.warning("Trial %d is overdue: its worker died", number)
         finished, going = _counts(study.get_trials(deepcopy=False))
         if finished >= n_trials:
             return ran

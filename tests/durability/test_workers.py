@@ -1,8 +1,10 @@
 """Workers on one study: processes, Dask, Ray; those that die, and those taken for dead."""
 
+import json
 import logging
 import multiprocessing
 import time
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 
 import numpy as np
@@ -10,8 +12,10 @@ import optuna
 import pytest
 from cases import PROBLEM, evaluate, evaluation, same_selection, undisturbed
 from optuna.trial import TrialState
+from typer.testing import CliRunner
 
 import riskpilot as rp
+from riskpilot.cli import app
 from riskpilot.storages import fail_silent_trials, open_storage
 from riskpilot.workers import work
 
@@ -94,6 +98,62 @@ def test_a_worker_that_was_taken_for_dead_does_not_count_and_goes_on(tmp_path, c
         assert work(declared_dead, storage=address, study_name="s", n_trials=3) == 3
     assert [t.state.name for t in study.trials] == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
     assert "finished by another worker" in caplog.text
+
+
+def dead_in_a_journal(tmp_path, hours):
+    """A journal with two finished trials and one whose worker died so many hours ago."""
+    address = f"{tmp_path}/study.log"
+    study = rp.create_study(PROBLEM, storage=address, study_name="s", seed=0)
+    study.optimize(rp.objective(study, evaluate), n_trials=2)
+    trial = study.ask()
+    x = trial.suggest_float("x", 0, 1)
+    lines = (tmp_path / "study.log").read_text().splitlines()
+    begun = datetime.now(UTC) - timedelta(hours=hours)
+    for i, line in enumerate(lines):
+        entry = json.loads(line)
+        if "datetime_start" in entry and i > len(lines) - 4:
+            entry["datetime_start"] = begun.isoformat(timespec="microseconds")
+        lines[i] = json.dumps(entry, separators=(",", ":"))
+    (tmp_path / "study.log").write_text("\n".join(lines) + "\n")
+    return address, x
+
+
+def test_an_overdue_trial_in_a_journal_is_failed_and_taken_over(tmp_path, caplog):
+    address, x = dead_in_a_journal(tmp_path, hours=3)
+    with caplog.at_level(logging.WARNING, logger="riskpilot"):
+        assert work(evaluate, storage=address, study_name="s", n_trials=3, time_limit=3600) == 1
+    trials = rp.load_study(storage=address, study_name="s").trials
+    assert [trial.state.name for trial in trials] == ["COMPLETE", "COMPLETE", "FAIL", "COMPLETE"]
+    assert trials[3].params == trials[2].params == {"x": x}
+    assert trials[3].system_attrs["retry_history"] == [2]
+    assert "Trial 2 is overdue" in caplog.text
+
+
+@pytest.mark.parametrize(("hours", "limit"), [(1, 3600), (3, None)])
+def test_a_trial_in_a_journal_that_may_be_alive_is_left_alone(tmp_path, hours, limit):
+    address, x = dead_in_a_journal(tmp_path, hours)
+    assert work(evaluate, storage=address, study_name="s", n_trials=3, time_limit=limit) == 1
+    trials = rp.load_study(storage=address, study_name="s").trials
+    assert trials[2].state == TrialState.RUNNING
+    assert abs(trials[3].params["x"] - x) > 1e-4  # a new one, elsewhere
+    told = CliRunner().invoke(app, ["status", address]).output
+    assert f"Running: trial 2 for {'60 min' if hours == 1 else '3 h'}" in told
+    assert "no heartbeats" in told
+
+
+def test_status_of_a_storage_with_heartbeats_does_not_doubt_running_trials(tmp_path):
+    address = f"sqlite:///{tmp_path}/s.db"
+    study = rp.create_study(PROBLEM, storage=address, study_name="s", seed=0)
+    told = []
+
+    def look(trial):
+        told.append(CliRunner().invoke(app, ["status", address]).output)
+        return evaluate(trial)
+
+    study.optimize(rp.objective(study, look), n_trials=1)
+    assert "Running: trial 0 for" in told[0]
+    assert "no heartbeats" not in told[0]
+    assert "Running" not in CliRunner().invoke(app, ["status", address]).output
 
 
 def test_a_safe_configuration_survives_the_worker_that_began_with_it(tmp_path):
