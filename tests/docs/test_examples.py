@@ -14,6 +14,11 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 
 
+SAYS = {"mlflow_runs": "9 runs in mlflow.db, the last one: selection"}
+
+
+# MLflow's own way to talk to SQLAlchemy.
+@pytest.mark.filterwarnings("ignore:The ``noload`` loader:DeprecationWarning")
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs_and_certifies(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -21,6 +26,7 @@ def test_example_runs_and_certifies(path, tmp_path, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert "Chosen" in said or "riskpilot " in said
     assert "nothing certified" not in said.lower()
+    assert SAYS.get(path.stem, "") in said
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
