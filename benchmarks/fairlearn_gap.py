@@ -191,8 +191,14 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
             places = np.arange(len(LIMITS)) + (i - 1.5) * 0.2
             axis.bar(places, shares, 0.18, label=title, color=colors[who])
         axis.axhline(DELTA, color="black", linestyle=":", linewidth=1)
-        axis.set_xticks(range(len(LIMITS)), [f"{limit:g}" for limit in LIMITS])
-        axis.set(title=f"2 x {size:,} labelled examples", xlabel="limit on the gap", ylim=(0, 1))
+        ours = [row for row in rows if row["V"] == size and row["who"] == "riskpilot"]
+        ticks = [f"{row['limit']:g}\n{row['answers']} of {row['splits']}" for row in ours]
+        axis.set_xticks(range(len(LIMITS)), ticks, fontsize=8)
+        axis.set(
+            title=f"2 x {size:,} labelled examples",
+            xlabel="limit on the gap; answers of riskpilot",
+            ylim=(0, 0.9),
+        )
         axis.title.set_fontsize(10)
     axes[0].set_ylabel("splits in which the gap was broken")
     axes[0].legend(fontsize=7)

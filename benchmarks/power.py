@@ -1,8 +1,11 @@
-"""The power of tests of a gap between two groups, and of its alternatives:
-``python -m benchmarks.power`` prints the table and draws docs/images/power-of-gaps.svg.
+"""The power of tests, and of their alternatives: ``python -m benchmarks.power`` prints tables and
+draws docs/images/power-of-gaps.svg and docs/images/power-of-differences.svg.
 
 Each test is one-sided, of "the mean of A is at most the mean of B plus 0.1", at delta = 0.1, with
 0/1 losses. `differences` is the one that riskpilot uses; only it takes losses of any kind as well.
+
+The second picture is of differences between two 0/1 losses of the same examples, against a limit on
+their mean; `trinomial` is used there.
 """
 
 import argparse
@@ -12,9 +15,13 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from scipy.stats import beta, binom
 
 from riskpilot.evidence import Contrast
+from riskpilot.p_values import log_betting, log_hoeffding_bentkus
+from riskpilot.paired import log_trinomial
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -26,6 +33,14 @@ SETTINGS = {
     "100 and 900 examples, rate 0.3": (100, 900, 0.3),
     "400 and 400 examples, rate 0.02": (400, 400, 0.02),
 }
+
+# Examples, limit on the mean difference, how many examples change at all.
+PAIRED = {
+    "500 examples, limit 0.02, 2 % change": (500, 0.02, 0.02),
+    "300 examples, limit 0.05, 10 % change": (300, 0.05, 0.1),
+    "2,000 examples, limit 0.02, 20 % change": (2000, 0.02, 0.2),
+}
+PAIRED_PICTURE = PICTURE.with_name("power-of-differences.svg")
 
 Test = Callable[[BoolArray, BoolArray, BoolArray, BoolArray], BoolArray]
 
@@ -112,10 +127,64 @@ def power(n: int, k: int, rate: float, gap: float, runs: int) -> dict[str, float
     return {name: float(test(x, y, vx, vy).mean()) for name, test in TESTS.items()}
 
 
+def paired_power(n: int, limit: float, change: float, mean: float, runs: int) -> dict[str, float]:
+    """The share of samples that pass, where the true mean difference is ``mean``."""
+    rng = np.random.default_rng([n, round(10_000 * (1 + mean))])
+    draw = rng.random((runs, n))
+    worse, better = draw < (change + mean) / 2, draw > 1 - (change - mean) / 2
+    a, b, m = worse.sum(axis=1), better.sum(axis=1), np.full(runs, n)
+    unit, unit_limit = (worse.astype(float) - better + 1) / 2, (limit + 1) / 2
+    upper = np.where(a < n, beta.ppf(1 - DELTA / 2, a + 1, np.maximum(n - a, 1)), 1.0)
+    lower = np.where(b > 0, beta.ppf(DELTA / 2, np.maximum(b, 1), n - b + 1), 0.0)
+    level = np.log(DELTA)
+    passed = {
+        "exact, by score (used)": log_trinomial(a, b, m, limit, DELTA) < level,
+        "betting": log_betting(unit, unit_limit, DELTA) < level,
+        "Bonferroni of two bounds": upper - lower < limit,
+        "Hoeffding-Bentkus": log_hoeffding_bentkus(unit.sum(axis=1), m, unit_limit) < level,
+    }
+    return {name: float(np.mean(each)) for name, each in passed.items()}
+
+
+def paired(runs: int, path: Path) -> dict[str, dict[str, list[float]]]:
+    """Tables and picture of the tests of a difference."""
+    figure, axes = plt.subplots(1, len(PAIRED), figsize=(11, 3.6), sharey=True)
+    found: dict[str, dict[str, list[float]]] = {}
+    for axis, (title, (n, limit, change)) in zip(axes, PAIRED.items(), strict=True):
+        means = np.linspace(limit, max(-limit, -change), 9)
+        curves: dict[str, list[float]] = {}
+        for mean in means:
+            for name, share in paired_power(n, limit, change, float(mean), runs).items():
+                curves.setdefault(name, []).append(share)
+        found[title] = curves
+        _show(axis, title, means, curves)
+        axis.set_xlabel(f"true difference (limit {limit:g})")
+    _finish(figure, axes, path)
+    return found
+
+
+def _show(axis: Axes, title: str, at: FloatArray, curves: dict[str, list[float]]) -> None:
+    print(title, "| at", " ".join(f"{x:6.3f}" for x in at))
+    for name, shares in curves.items():
+        print(f"  {name:32s}", " ".join(f"{share:6.3f}" for share in shares))
+        axis.plot(at, shares, label=name, linewidth=2.6 if name.endswith("(used)") else 1.4)
+    axis.axhline(DELTA, color="grey", linestyle=":", linewidth=1)
+    axis.set_title(title, fontsize=10)
+
+
+def _finish(figure: Figure, axes: npt.NDArray[np.object_], path: Path) -> None:
+    axes[0].set_ylabel("certified")
+    axes[0].legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
 def main(arguments: list[str] | None = None) -> dict[str, dict[str, list[float]]]:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.power", description=__doc__)
     parser.add_argument("--runs", type=int, default=2000, help="samples for each point")
-    parser.add_argument("--out", type=Path, default=PICTURE, help="where the picture goes")
+    parser.add_argument("--out", type=Path, default=PICTURE, help="where the picture of gaps goes")
+    parser.add_argument("--paired-out", type=Path, default=PAIRED_PICTURE, help="of differences")
     options = parser.parse_args(arguments)
     gaps = np.linspace(0.1, 0.0, 9)
     figure, axes = plt.subplots(1, len(SETTINGS), figsize=(11, 3.6), sharey=True)
@@ -126,19 +195,10 @@ def main(arguments: list[str] | None = None) -> dict[str, dict[str, list[float]]
             for name, share in power(n, k, rate, float(gap), options.runs).items():
                 curves[name].append(share)
         found[title] = curves
-        print(title, "| gap", " ".join(f"{gap:6.3f}" for gap in gaps))
-        for name, shares in curves.items():
-            print(f"  {name:32s}", " ".join(f"{share:6.3f}" for share in shares))
-            used = name.endswith("(used)")
-            axis.plot(gaps, shares, label=name, linewidth=2.6 if used else 1.4)
-        axis.axhline(DELTA, color="grey", linestyle=":", linewidth=1)
-        axis.set(title=title, xlabel="true gap (limit 0.1)")
-        axis.title.set_fontsize(10)
-    axes[0].set_ylabel("certified")
-    axes[0].legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(options.out, metadata={"Date": None})
-    plt.close(figure)
+        _show(axis, title, gaps, curves)
+        axis.set_xlabel("true gap (limit 0.1)")
+    _finish(figure, axes, options.out)
+    found |= paired(options.runs, options.paired_out)
     return found
 
 

@@ -60,7 +60,7 @@ def losses_from_predictions(
         per_example = np.atleast_2d(known.metric.losses(truth, predicted, positive))
         free = Risk("losses", statistic=known.statistic, conditional=True)
         beside = _beside(free, known, truth, positive, groups, reference)
-        values = _value(free, {"losses": per_example.astype(np.float64), **beside})
+        values = value_of(free, {"losses": per_example.astype(np.float64), **beside})
         result[minimize] = values if predicted.ndim == 2 else values[0]
     if not result:
         raise ProblemError(
@@ -117,7 +117,7 @@ def measure(
                 f"or measure a statistic that needs it."
             )
         given[names[what]] = values
-    return _value(risk, given)
+    return value_of(risk, given)
 
 
 def _heaviest(weights: npt.ArrayLike) -> dict[str, Any]:
@@ -126,7 +126,8 @@ def _heaviest(weights: npt.ArrayLike) -> dict[str, Any]:
     return {"weights": "weights", "largest_weight": float(largest) or 1.0}
 
 
-def _value(risk: Risk, given: Mapping[str, Any]) -> FloatArray:
+def value_of(risk: Risk, given: Mapping[str, Any]) -> FloatArray:
+    """The risk of each configuration, shape (n,), from its losses and what stands beside them."""
     read = tables.calibration_losses(Problem([risk], "free"), given).risks[risk.name]
     return np.asarray(risk.from_unit(read.summary.mean))
 

@@ -20,7 +20,7 @@ from riskpilot.evidence import log_p
 from riskpilot.losses import calibration_losses
 from riskpilot.measures import Mean
 from riskpilot.plan import TestPlan, freeze_plan
-from riskpilot.predictions import measure as statistic_of
+from riskpilot.predictions import value_of
 from riskpilot.problem import Problem, Risk
 from riskpilot.procedures import fixed_sequence
 from riskpilot.sampler import smoothed_risks
@@ -197,8 +197,8 @@ def _value(risk: Risk, losses: dict[str, Array], rows: IntArray | slice) -> floa
     values = np.asarray(losses[risk.name], dtype=np.float64)[rows]
     if risk.statistic == Mean():
         return float(np.nanmean(values))
-    groups = losses[risk.groups][rows] if risk.needs_groups else None
-    return float(statistic_of(risk.statistic, values[None], groups)[0])
+    beside = {name: losses[name][rows] for name in (*risk.labels, *risk.numbers)}
+    return float(value_of(risk, {risk.name: values[None], **beside})[0])
 
 
 def _split_by_split(

@@ -134,5 +134,5 @@ def _command(
 
 
 def _replayed() -> list[str]:
-    """The paper's cells; the tasks that limit a statistic of groups are run by their names."""
-    return [name for name in all_tasks.NAMES if name not in all_tasks.GROUPED]
+    """The paper's cells; second forms of its tasks are run by their names."""
+    return [name for name in all_tasks.NAMES if name not in all_tasks.SECOND_FORMS]

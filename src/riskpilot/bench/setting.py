@@ -18,7 +18,7 @@ Cell = tuple[float, ...]
 
 DELTA = 0.1
 # Calibration examples where half of the held-out ones is not what the paper has.
-N_CALIBRATION = {"pruning": 2_500, "early_exit": 2_500}
+N_CALIBRATION = {"pruning": 2_500, "pruning_drop": 2_500, "early_exit": 2_500}
 # Some tasks come in several versions (training seeds, draws of the population); search seeds take
 # turns on them.
 VARIANTS = {"fairness": 3, "fairness_gap": 3, "synthetic": 10}

@@ -10,7 +10,7 @@ from riskpilot.tasks import fairness, pruning, robustness, vae
 from riskpilot.tasks.synthetic import synthetic
 from riskpilot.tasks.task import Task
 
-__all__ = ["GROUPED", "NAMES", "TABLES_VARIABLE", "Task", "load", "synthetic", "table_path"]
+__all__ = ["NAMES", "SECOND_FORMS", "TABLES_VARIABLE", "Task", "load", "synthetic", "table_path"]
 
 TABLES_VARIABLE = "RISKPILOT_TABLES"
 _CHECKOUT = Path(__file__).resolve().parents[3] / "experiments"
@@ -27,11 +27,12 @@ _LOADERS: dict[str, tuple[str, Callable[[Path], Task]]] = {
     "celeba_worst": ("celeba/table.npz", robustness.load_celeba_worst),
     "vae": ("vae/table.npz", vae.load_vae),
     "pruning": ("pruning/table.npz", pruning.load_pruning),
+    "pruning_drop": ("pruning/table.npz", pruning.load_pruning_drop),
     "early_exit": ("early_exit/table.npz", pruning.load_early_exit),
 }
 NAMES = (*_LOADERS, "synthetic")
-# Those whose limits are on groups: second forms of tasks of the paper, none of its cells.
-GROUPED = ("fairness_gap", "waterbirds_worst", "celeba_worst")
+# Tasks of the paper in another form, with a limit on groups or on a difference: none of its cells.
+SECOND_FORMS = ("fairness_gap", "waterbirds_worst", "celeba_worst", "pruning_drop")
 _SEEDED = ("fairness", "fairness_gap", "synthetic")
 
 

@@ -10,6 +10,7 @@ nothing happens) is not run. The cost is relative to the whole encoder without r
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 from optuna.distributions import FloatDistribution
 
+from riskpilot.measures import Difference
 from riskpilot.problem import Problem, Risk
 from riskpilot.tasks.table import load, unpack_bits
 from riskpilot.tasks.task import Config, FloatArray, IntArray, Losses, Split, Task
@@ -111,6 +113,21 @@ def load_pruning(table_path: str | Path) -> Task:
             "exit": float(grids["exit"][-1]),
         },
     )
+
+
+def load_pruning_drop(table_path: str | Path) -> Task:
+    """The same losses, as errors beside those of the whole encoder: their difference is limited."""
+    task, table = load_pruning(table_path), load(table_path)
+    n = len(table["lengths"])
+    whole = ~unpack_bits(table["correct"], n)[0, 0, -1]
+    dense = {split: whole[rows] for split, rows in _rows(table.settings, n).items()}
+
+    def losses(split: Split, config: Config) -> Losses:
+        wrong = dense[split] + task.losses(split, config)["accuracy_drop"]
+        return {"error": wrong.astype(np.bool_), "dense": dense[split]}
+
+    problem = Problem([Risk("error", statistic=Difference("dense"))], minimize="cost")
+    return replace(task, name="pruning_drop", problem=problem, losses=losses)
 
 
 def load_early_exit(table_path: str | Path) -> Task:

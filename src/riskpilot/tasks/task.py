@@ -16,7 +16,8 @@ from optuna.trial import BaseTrial
 
 from riskpilot.errors import TableError
 from riskpilot.losses import Evaluation
-from riskpilot.predictions import measure
+from riskpilot.measures import Mean
+from riskpilot.predictions import value_of
 from riskpilot.problem import Problem, Risk
 
 Config = dict[str, Any]
@@ -44,7 +45,7 @@ class Task:
     size: Mapping[Split, int]
     losses: Callable[[Split, Config], Losses]
     """Per-example losses of each risk, shape (size[split],) each; NaN where a risk is conditional
-    and the example does not count; beside them the groups of risks that have some. A continuous
+    and the example does not count; beside them what risks need there, such as groups. A continuous
     configuration goes to the nearest grid point."""
     free: Callable[[Split, Config, IntArray | None], float]
     """The free objective on the given rows of a split (all rows where None)."""
@@ -110,11 +111,11 @@ def nearest(grid: FloatArray, value: float) -> int:
 
 
 def _value(risk: Risk, losses: Losses, rows: IntArray | None) -> float:
-    values = losses[risk.name] if rows is None else losses[risk.name][rows]
-    if not risk.needs_groups:
-        return _mean(values)
-    groups = losses[risk.groups] if rows is None else losses[risk.groups][rows]
-    return float(measure(risk.statistic, values[None], groups)[0])
+    names = (risk.name, *risk.labels, *risk.numbers)
+    given = {name: losses[name] if rows is None else losses[name][rows] for name in names}
+    if risk.statistic == Mean():
+        return _mean(given[risk.name])
+    return float(value_of(risk, {**given, risk.name: given[risk.name][None]})[0])
 
 
 def _mean(losses: npt.NDArray[Any]) -> float:
