@@ -112,7 +112,7 @@ def test_something_is_certified_and_not_everything(kind):
     assert not selection.result.passed.all()
     chosen = selection.certificate.chosen
     assert selection.result.means[chosen, 0] < RISKS[kind].limit
-    assert measures.words(RISKS[kind].statistic) in selection.certificate.promise
+    assert RISKS[kind].words in selection.certificate.promise
 
 
 def definition(kind, row, dense):

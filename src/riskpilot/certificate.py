@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot import measures
 from riskpilot.errors import CertificateError
 from riskpilot.notebook import card
 from riskpilot.plan import TestPlan, TestResult
@@ -210,8 +209,7 @@ def promise_of(problem: Problem, config: Mapping[str, Any] | None, use: Use) -> 
 
 
 def _limit(risk: Risk) -> str:
-    what = measures.words(risk.statistic)
-    return f"{risk} ({what})" if what else str(risk)
+    return f"{risk} ({risk.words})" if risk.words else str(risk)
 
 
 def choose(plan: TestPlan, result: TestResult) -> int | None:

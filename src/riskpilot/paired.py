@@ -34,7 +34,7 @@ def log_trinomial(
     that are -1, since rounding up raises their mean. ``delta``: near it the p-value is sharp.
 
     >>> np.exp(log_trinomial([3], [5], [200], 0.05)).round(4)
-    array([0.0002])
+    array([0.0011])
     """
     counts = np.stack(np.broadcast_arrays(worse, better, n)).astype(np.int64)
     different, place = np.unique(counts, axis=1, return_inverse=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
-from riskpilot import measures, statistics
+from riskpilot import statistics
 from riskpilot.errors import ProblemError
-from riskpilot.measures import GroupGap, Mean, Ratio, WorstGroup
+from riskpilot.measures import GroupGap, Ratio
 from riskpilot.p_values import largest_passing_mean
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import fewest_examples
@@ -40,8 +40,9 @@ class RiskPlan:
         least = f"it takes at least {self.fewest:,}" if m < self.fewest else "it takes more"
         if self.largest_mean is None:
             return f"{self.risk}: nothing can pass with {m:,} calibration examples{each}; {least}."
-        what = "mean" if self.risk.statistic == Mean() else measures.words(self.risk.statistic)
-        about = "about " if self.risk.statistic not in (Mean(), WorstGroup()) else ""
+        what = self.risk.words or "mean"
+        steering = statistics.steering_family(self.risk, self.family)
+        about = "about " if steering == "normal" else ""
         text = (
             f"{self.risk}: with {m:,} calibration examples{each} a {what} of up to {about}"
             f"{self.largest_mean:.4g} passes ({self.family.replace('_', '-')} test)."

@@ -103,7 +103,7 @@ class Risk:
         self._check_statistic()
         self._check_weights()
         if self.limit is not None and not self.bottom < self.limit < self.top:
-            what = measures.words(self.statistic)
+            what = self.words
             raise ProblemError(
                 f"Risk {name!r}: the limit must lie strictly inside the range of the "
                 f"{what or 'losses'}, ({self.bottom}, {self.top}), but it is {self.limit}. A limit "
@@ -253,6 +253,16 @@ class Risk:
     def label(self) -> str:
         """What the numbers of this risk are called."""
         return f"1 - {self.name}" if self.complement else self.name
+
+    @property
+    def words(self) -> str:
+        """What is limited, in words; empty for the mean.
+
+        >>> Risk("error", 0.1, weights="w", largest_weight=4).words
+        'mean, weighted by w'
+        """
+        told = measures.words(self.statistic)
+        return told if self.weights is None else f"{told or 'mean'}, weighted by {self.weights}"
 
     @property
     def unit_limit(self) -> float:

@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 from riskpilot.errors import ProblemError
+from riskpilot.measures import Difference, WorstGroup
 from riskpilot.problem import Risk
 from riskpilot.sklearn import NotCertifiedError, RiskControlledSearch, RiskControlledThreshold
 
@@ -286,3 +287,33 @@ def test_a_space_that_cannot_be_read_is_refused():
 def test_an_unfitted_classifier_is_refused():
     with pytest.raises(ValueError, match="not fitted"):
         threshold(LogisticRegression()).fit(X, Y)
+
+
+def test_a_search_limits_statistics_of_groups_and_differences():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    y = (X[:, 0] + 0.5 * rng.normal(size=3000) > 0).astype(int)
+    base = LogisticRegression().fit(X[:300], y[:300])
+
+    def wrong(model, X, y):
+        return model.predict(X) != y
+
+    search = RiskControlledSearch(
+        LogisticRegression(),
+        {"C": (1e-4, 1.0, "log")},
+        risks=[
+            Risk("worst", 0.3, statistic=WorstGroup(), groups="side"),
+            Risk("drop", 0.1, statistic=Difference("base")),
+        ],
+        minimize="error",
+        losses={
+            "worst": wrong,
+            "drop": wrong,
+            "side": lambda model, X, y: np.where(X[:, 1] > 0, "right", "left"),
+            "base": lambda model, X, y: wrong(base, X, y),
+        },
+        n_trials=5,
+        random_state=0,
+    ).fit(X[300:], y[300:])
+    assert search.selection_.config is not None
+    assert search.selection_.certificate.families == {"worst": "binomial", "drop": "trinomial"}

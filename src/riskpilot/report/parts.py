@@ -42,6 +42,9 @@ def _risk_card(story: Story, i: int, risk: Risk, bound: float) -> str:
     mean, n = float(result.means[at, i]), int(result.n[at, i])
     assert risk.limit is not None
     low = risk.bottom
+    if low < 0:  # a difference lies near 0, far from the ends of its range
+        least = min(0.0, mean, risk.limit)
+        low = max(low, least - 0.25 * (max(risk.limit, mean) - least))
     top = min(max(1.25 * risk.limit - 0.25 * low, 1.05 * bound - 0.05 * low), risk.top)
 
     def place(value: float) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot import measures
 from riskpilot.certificate import Certificate
 from riskpilot.losses import ValidationLosses
 from riskpilot.plan import TestPlan, TestResult
@@ -78,8 +77,7 @@ def limits(story: Story) -> str:
 
 
 def _what(risk: Risk) -> str:
-    told = measures.words(risk.statistic)
-    return f" ({told})" if told else ""
+    return f" ({risk.words})" if risk.words else ""
 
 
 def plain(value: Any) -> str:
@@ -88,7 +86,8 @@ def plain(value: Any) -> str:
 
 def amount(risk: Risk, value: float) -> str:
     """A share of examples in percent, any other loss in its units."""
-    return percent(value) if (risk.bottom, risk.top) == (0.0, 1.0) else f"{value:.4g}"
+    share = (0.0, 1.0) in ((risk.bottom, risk.top), (risk.low, risk.high))
+    return percent(value) if share else f"{value:.4g}"
 
 
 def percent(value: float) -> str:

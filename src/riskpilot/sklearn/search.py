@@ -47,7 +47,8 @@ class RiskControlledSearch(WithPromise):
     ``{"error": 0.1, "recall": 0.8}`` or ``["error <= 0.1", "recall >= 0.8"]``. ``minimize``: a
     metric, or a name in ``losses``. ``losses``: functions of (fitted estimator, X, y) by name, for
     risks and objectives of one's own; per-example losses in [0, 1], or one number for the free
-    objective. ``safe``: parameters known to keep the risks low.
+    objective. Groups, weights and the losses of a reference come from such functions, too, by the
+    names that their risk gives them. ``safe``: parameters known to keep the risks low.
 
     After `fit`: ``selection_`` (with certificate and report), ``study_``, ``cv_results_``, and,
     where something was certified, ``best_estimator_``, ``best_params_`` and ``best_index_``.
