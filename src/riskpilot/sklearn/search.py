@@ -132,7 +132,8 @@ class RiskControlledSearch(WithPromise):
         for name in ("best_estimator_", "best_params_", "best_index_"):
             self.__dict__.pop(name, None)  # of an earlier fit
         self.study_ = study
-        self.selection_ = select(study)
+        # Models that others dominate by their means are gone, so that the plan must go by means.
+        self.selection_ = select(study, smooth=False)
         self.cv_results_ = results_table(self.selection_)
         some = next(iter(models.values()))
         if hasattr(some, "n_features_in_"):
