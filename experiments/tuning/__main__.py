@@ -1,0 +1,121 @@
+"""Measure what was tried for the default, on the tuning tasks: ``python -m experiments.tuning``."""
+
+import argparse
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.progress import track
+
+from experiments.tuning.plans import PLANS, test_with
+from experiments.tuning.problems import TuningProblem, problems
+from experiments.tuning.searches import SEARCHES
+from riskpilot.bench import setting as at
+from riskpilot.bench.methods import METHODS, Setting
+from riskpilot.bench.seen import see
+from riskpilot.p_values import log_betting
+
+OUT = Path(__file__).parent / "tried.json"
+Figures = dict[str, dict[str, list[float]]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m experiments.tuning", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--splits", type=int, default=30)
+    parser.add_argument("--out", type=Path, default=OUT)
+    options = parser.parse_args()
+    jobs = [
+        (problem, cell, seed)
+        for problem in problems(options.seeds)
+        for cell in problem.at(0).cells
+        for seed in range(options.seeds)
+    ]
+    free: Figures = {}
+    nothing: Figures = {}
+    for problem, cell, seed in track(jobs, "searches and tests"):
+        for name, (cost, empty) in _tried(problem, cell, seed, options.splits).items():
+            free.setdefault(name, {}).setdefault(f"{problem.name} at {cell}", []).append(cost)
+            nothing.setdefault(name, {}).setdefault(problem.name, []).append(empty)
+    found = {
+        "seeds": options.seeds,
+        "splits": options.splits,
+        "tried": [_row(name, free, nothing) for name in free],
+        "orders": _averaged_orders(),
+    }
+    options.out.write_text(json.dumps(found, indent=1) + "\n")
+    print(json.dumps(found, indent=1))
+
+
+def _tried(
+    problem: TuningProblem, cell: at.Cell, seed: int, n_splits: int
+) -> dict[str, tuple[float, float]]:
+    """For each thing tried: the free objective on test, and the share of empty runs."""
+    task = problem.at(seed)
+    splits = at.draw_splits(task, n_splits)
+    limited = at.problem_at(task, cell)
+    setting = Setting(task, limited, at.n_calibration(task), seed)
+    found = {}
+
+    def note(name: str, search: Callable[[Setting], Any], plan: str) -> None:
+        configs = searched(search).configs
+        outcome = test_with(plan, task, limited, configs, see(task, configs), splits)
+        found[name] = (float(outcome.free.mean()), float((outcome.chosen < 0).mean()))
+
+    done: dict[Any, Any] = {}
+
+    def searched(search: Callable[[Setting], Any]) -> Any:
+        if search not in done:
+            done[search] = search(setting)
+        return done[search]
+
+    for name, search in SEARCHES.items():
+        note(name, search, "default")
+    for plan in PLANS[1:]:
+        note(f"plan: {plan}", SEARCHES["default"], plan)
+    note("the paper's preset", METHODS["paper"].search, "raw means (the paper)")
+    return found
+
+
+def _row(name: str, free: Figures, nothing: Figures) -> dict[str, Any]:
+    """Means over cells of the free objective relative to the default's, and of empty runs."""
+    change: dict[str, list[float]] = {}
+    for cell, values in free[name].items():
+        task = cell.rpartition(" at ")[0]
+        default = np.mean(free["default"][cell])
+        change.setdefault(task, []).append(float(np.mean(values) / default) - 1)
+    return {
+        "tried": name,
+        "change": {task: round(float(np.mean(each)), 4) for task, each in change.items()},
+        "mean_change": round(float(np.mean([np.mean(each) for each in change.values()])), 4),
+        "nothing_certified": round(
+            float(np.mean([np.mean(each) for each in nothing[name].values()])), 4
+        ),
+    }
+
+
+def _averaged_orders(replications: int = 300) -> list[dict[str, float]]:
+    """Power of the betting test on one order of the examples, and of valid averages over eight."""
+    rng, delta, limit, rows = np.random.default_rng(0), 0.1, 0.2, []
+    for std, n, gap in ((0.1, 200, 2.0), (0.1, 1_000, 2.0), (0.2, 500, 2.0), (0.05, 300, 2.5)):
+        mean = limit - gap * std / math.sqrt(n)
+        k = mean * (1 - mean) / std**2 - 1
+        x = rng.beta(mean * k, (1 - mean) * k, (replications, n))
+        p = np.exp([log_betting(x[:, rng.permutation(n)], limit, delta) for _ in range(8)])
+        rows.append(
+            {
+                "std": std,
+                "n": n,
+                "one_order": float((p[0] < delta).mean()),
+                "twice_the_mean": float((2 * p.mean(axis=0) < delta).mean()),
+                "twice_the_median": float((2 * np.median(p, axis=0) < delta).mean()),
+            }
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    main()

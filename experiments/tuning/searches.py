@@ -1,0 +1,167 @@
+"""Ways to search that were tried: the default, and the default with one thing changed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from riskpilot import acquisition, surrogate
+from riskpilot.acquisition import FloatArray, Model
+from riskpilot.bench.methods import Setting
+from riskpilot.bench.search import Found, run_search
+from riskpilot.pareto import hypervolume_improvement
+from riskpilot.region import Interval
+from riskpilot.sampler import GUIDED, GuidedSampler, Strategy, default_pool_size, uniform
+
+Pool = Callable[[int, int], int]
+
+
+def own_pool(d: int, n_trials: int) -> int:
+    return min(default_pool_size(d), (n_trials + 1) // 2)
+
+
+@dataclass(frozen=True)
+class Search:
+    """``pool``: its size, from the number of parameters and of evaluations."""
+
+    strategy: Strategy = GUIDED
+    sampler: type[GuidedSampler] = GuidedSampler
+    pool: Pool = own_pool
+    share: float = 1.0
+
+    def __call__(self, setting: Setting) -> Found:
+        task = setting.task
+        n_trials = max(round(self.share * task.n_trials), 2)
+        sampler = self.sampler(
+            setting.problem,
+            n_startup_trials=self.pool(len(task.space), n_trials),
+            seed=setting.seed,
+            strategy=self.strategy,
+            n_calibration=setting.n_calibration,
+        )
+        return run_search(
+            task,
+            setting.problem,
+            sampler,
+            n_trials=n_trials,
+            n_calibration=setting.n_calibration,
+            safe=task.safe,
+        )
+
+
+def wider(factor: float) -> acquisition.Scale:
+    """The soft edges of the region, wider or narrower."""
+
+    def scale(region: Sequence[Interval], lift: float) -> Callable[[FloatArray], FloatArray]:
+        moved = [replace(part, noise=factor * part.noise) for part in region]
+        return acquisition.chance_to_pass(moved, lift / factor)
+
+    return scale
+
+
+def looking(look: Callable[[Model, FloatArray], Sequence[FloatArray]]) -> type[GuidedSampler]:
+    """A sampler whose improvement is the average over the objectives that ``look`` gives, not that
+    of the posterior means."""
+
+    def score(
+        model: Model, region: Sequence[Interval], x: FloatArray, **choices: Any
+    ) -> tuple[FloatArray, acquisition.Score]:
+        plain = _SCORE(model, region, x, **choices)
+        evaluated, _ = acquisition.safety(model, region, model.means(x))
+        if evaluated > -1.0:  # safety first, as the default does it
+            return plain
+        transform = choices["scale"](region, 0.0)
+        front = transform(choices["front"](model))
+        r = transform(choices["reference"](region, model.means(x), model.observations.values)[None])
+        news = acquisition.novelty(model.observations)
+
+        def improvement(at: FloatArray) -> FloatArray:
+            each = [hypervolume_improvement(transform(m), front, r[0]) for m in look(model, at)]
+            return np.mean(each, axis=0) * news(at)
+
+        values = improvement(x)
+        return (values, improvement) if values.max() > 0 else plain
+
+    class Looking(GuidedSampler):
+        def _proposal(self, *args: Any) -> dict[str, Any]:
+            with mock.patch.object(acquisition, "score", score):
+                return super()._proposal(*args)
+
+    return Looking
+
+
+_SCORE = acquisition.score
+
+
+def optimistic(model: Model, x: FloatArray) -> list[FloatArray]:
+    means, stds = model.means_and_stds(x)
+    return [means - stds]
+
+
+def draws(model: Model, x: FloatArray) -> list[FloatArray]:
+    """Eight antithetic draws from the posterior at each place: the expected improvement."""
+    means, stds = model.means_and_stds(x)
+    half = ndtri(0.0005 + 0.999 * qmc.Sobol(means.shape[1], rng=1).random(4))
+    return [means + stds * z for z in np.vstack([half, -half])]
+
+
+@dataclass(frozen=True)
+class _Warped:
+    """A surrogate of arsinh((risk - centre) / width), read back in the units of the risk."""
+
+    inner: surrogate.Surrogate
+    centre: float
+    width: float
+
+    def mean(self, x: FloatArray) -> FloatArray:
+        return self.centre + self.width * np.sinh(np.clip(self.inner.mean(x), -30, 30))
+
+    def mean_and_std(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mean, std = self.inner.mean_and_std(x)
+        mean = np.clip(mean, -30, 30)
+        return self.centre + self.width * np.sinh(mean), std * self.width * np.cosh(mean)
+
+
+class WarpedRisks(GuidedSampler):
+    """Surrogates that see the risks magnified around what passes, ten standard errors wide."""
+
+    def _state(self, *args: Any) -> Any:
+        state = super()._state(*args)
+        seen, parts = state.model.observations, list(state.model.surrogates)
+        for i, part in enumerate(state.region):
+            if not np.isfinite(part.alpha_max):
+                continue
+            centre, width = part.alpha_max, max(10 * part.noise, 1e-9)
+            z = (seen.values[:, i] - centre) / width
+            noise = seen.variances[:, i] / (width**2 * (1 + z**2))
+            inner = surrogate.fit(seen.x, np.arcsinh(z), None if np.isnan(noise).any() else noise)
+            parts[i] = _Warped(inner, centre, width)
+        return replace(state, model=Model(seen, tuple(parts)))
+
+
+def paper_pool(d: int, n_trials: int) -> int:
+    return min(5 * d, (n_trials + 1) // 2)
+
+
+SEARCHES = {
+    "default": Search(),
+    "hard edges (eq:ref_point)": Search(
+        replace(GUIDED, reference=acquisition.guided_reference, scale=acquisition.as_they_are)
+    ),
+    "soft edges 0.7 times as wide": Search(replace(GUIDED, scale=wider(0.7))),
+    "soft edges 1.4 times as wide": Search(replace(GUIDED, scale=wider(1.4))),
+    "front of raw observations": Search(replace(GUIDED, front=acquisition.observed_front)),
+    "repeats allowed": Search(replace(GUIDED, avoid_repeats=False)),
+    "pool of 5 d, with both ends": Search(pool=paper_pool),
+    "pool of 5 d, at random": Search(replace(GUIDED, pool=uniform), pool=paper_pool),
+    "optimistic by one deviation": Search(sampler=looking(optimistic)),
+    "expected improvement": Search(sampler=looking(draws)),
+    "risks magnified near the limit": Search(sampler=WarpedRisks),
+    "half of N": Search(share=0.5),
+    "half of N, pool with both ends": Search(share=0.5, pool=paper_pool),
+    "half of N, expected improvement": Search(share=0.5, sampler=looking(draws)),
+}
