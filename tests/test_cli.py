@@ -182,6 +182,13 @@ def test_a_study_is_selected_from_and_verified_by_its_storage(tmp_path: Path) ->
     assert "holds first" in run("select", address, "--study-name", "second", code=2)
 
 
+def test_plan_shares_labelled_examples_out() -> None:
+    text = run("plan", "-r", "error<=0.05", "--labelled", 7500)
+    assert "2,500 for validation, 5,000 for calibration" in text
+    data = json.loads(run("plan", "-r", "error<=0.05", "--labelled", 7500, "-n", 40, "--json"))
+    assert [plan["n_calibration"] for plan in data["plans"]] == [40, 5000]
+
+
 def test_plan_says_what_can_pass() -> None:
     text = run("plan", "-r", "error<=0.05", "-n", 40, "-n", 5000, "--true-risk", "error=0.04")
     assert "nothing can pass with 40" in text

@@ -109,3 +109,14 @@ def test_planned_power_of_the_betting_test_is_near_the_simulated_one_for_few_exa
     assert passing_probability("betting", limit, risk, n, 0.1, std) == pytest.approx(
         simulated, abs=0.12
     )
+
+
+@pytest.mark.parametrize(("n", "split"), [(2, (1, 1)), (100, (33, 67)), (7_500, (2_500, 5_000))])
+def test_labelled_examples_are_shared_out(n, split):
+    assert rp.split_labelled(n) == split
+
+
+@pytest.mark.parametrize("n", [1, 0, -5, 10.0, True, "100"])
+def test_what_cannot_be_shared_out_is_refused(n):
+    with pytest.raises(rp.ProblemError, match="at least 2"):
+        rp.split_labelled(n)

@@ -13,6 +13,7 @@ from rich.progress import track
 from experiments.tuning.plans import PLANS, test_with
 from experiments.tuning.problems import TuningProblem, problems
 from experiments.tuning.searches import SEARCHES
+from riskpilot import tasks
 from riskpilot.bench import setting as at
 from riskpilot.bench.methods import METHODS, Setting
 from riskpilot.bench.seen import see
@@ -44,6 +45,7 @@ def main() -> None:
         "seeds": options.seeds,
         "splits": options.splits,
         "tried": [_row(name, free, nothing) for name in free],
+        "shares": _split_shares(options.seeds, options.splits),
         "orders": _averaged_orders(),
     }
     options.out.write_text(json.dumps(found, indent=1) + "\n")
@@ -95,6 +97,38 @@ def _row(name: str, free: Figures, nothing: Figures) -> dict[str, Any]:
             float(np.mean([np.mean(each) for each in nothing[name].values()])), 4
         ),
     }
+
+
+def _split_shares(n_seeds: int, n_splits: int) -> list[dict[str, float]]:
+    """True cost of the choice where a share of all labelled examples went to validation."""
+    rows = []
+    for n, d, n_risks in ((1_000, 1, 1), (4_000, 1, 1), (2_000, 2, 2)):
+        for share in (0.1, 0.2, 1 / 3, 0.4, 0.5, 0.7):
+            costs = [
+                _true_cost(n, share, d, n_risks, limit, seed, n_splits)
+                for seed in range(n_seeds)
+                for limit in (0.08, 0.16, 0.25)
+            ]
+            rows.append(
+                {"labelled": n, "d": d, "share": round(share, 3), "cost": round(np.mean(costs), 4)}
+            )
+    return rows
+
+
+def _true_cost(
+    n: int, share: float, d: int, n_risks: int, limit: float, seed: int, n_splits: int
+) -> float:
+    k = round(share * n)
+    # Half of the held-out examples are for calibration; the truth is known and needs no test.
+    task = tasks.synthetic(d, n_risks, seed=seed, n_validation=k, n_held_out=2 * (n - k))
+    limited = at.problem_at(task, (limit,) * n_risks)
+    configs = SEARCHES["default"](Setting(task, limited, n - k, seed)).configs
+    splits = at.draw_splits(task, n_splits)
+    outcome = test_with("default", task, limited, configs, see(task, configs), splits)
+    assert task.population is not None
+    assert task.safe is not None
+    chosen = [task.safe if row < 0 else configs[row] for row in outcome.chosen]
+    return float(np.mean([task.population(config)["cost"] for config in chosen]))
 
 
 def _averaged_orders(replications: int = 300) -> list[dict[str, float]]:

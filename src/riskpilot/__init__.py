@@ -14,7 +14,7 @@ from riskpilot.errors import (
 from riskpilot.ledger import ledger, select
 from riskpilot.losses import Evaluation
 from riskpilot.measures import CVaR, Difference, GroupGap, Mean, Quantile, Ratio, WorstGroup
-from riskpilot.planner import RiskPlan, plan_calibration
+from riskpilot.planner import RiskPlan, plan_calibration, split_labelled
 from riskpilot.predictions import losses_from_predictions, measure, weighted
 from riskpilot.problem import Problem, Risk
 from riskpilot.procedures import Graphical, bonferroni, chain, fixed_sequence, holm
@@ -77,6 +77,7 @@ __all__ = [
     "select",
     "select_from_losses",
     "set_limits",
+    "split_labelled",
     "suggest_limits",
     "verify",
     "weighted",

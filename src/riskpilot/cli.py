@@ -20,7 +20,7 @@ from riskpilot.cli_more import bench, dashboard, report
 from riskpilot.cli_options import changed, parse_numbers, parse_risk
 from riskpilot.errors import ProblemError, RiskpilotError
 from riskpilot.ledger import select as select_from_study
-from riskpilot.planner import RiskPlan, plan_calibration
+from riskpilot.planner import RiskPlan, plan_calibration, split_labelled
 from riskpilot.problem import Problem
 from riskpilot.procedures import Procedure, bonferroni, fixed_sequence, holm
 from riskpilot.selection import Selection, select_from_losses
@@ -198,6 +198,7 @@ def select(
 @app.command(
     epilog="[bold]Examples[/bold]\n\n"
     'riskpilot plan --risk "error<=0.05" --samples 5000\n\n'
+    'riskpilot plan -r "error<=0.05" --labelled 7500\n\n'
     'riskpilot plan -r "error<=0.1" -n 500 -n 5000 --true-risk error=0.08\n\n'
     'riskpilot plan -r "cost<=3 in \\[0,10]" -n 2000 --deviation cost=1.5 --true-risk cost=2.8'
 )
@@ -206,7 +207,11 @@ def plan(
     samples: Annotated[
         list[int],
         typer.Option("--samples", "-n", help="Calibration examples. Repeat it to compare sizes."),
-    ],
+    ] = [],  # noqa: B006
+    labelled: Annotated[
+        list[int],
+        typer.Option(help="Labelled examples in all: a third is for validation, the rest counts."),
+    ] = [],  # noqa: B006
     true_risk: Annotated[
         list[str],
         typer.Option(help='What a configuration is believed to risk: "error=0.08".'),
@@ -226,11 +231,24 @@ def plan(
     problem = Problem([parse_risk(text, p_value) for text in risk], "the free objective", delta)
     true_risks = parse_numbers(true_risk, "true risk")
     deviations = parse_numbers(deviation, "deviation")
-    plans = _plans(problem, samples, true_risks, deviations, target_power)
+    if not samples and not labelled:
+        raise ProblemError(
+            "A plan needs a number of examples. Write --samples 5000 for calibration examples, or "
+            "--labelled 7500 for labelled ones that are still to be split."
+        )
+    splits = [split_labelled(n) for n in labelled]
+    sizes = [*samples, *(n_calibration for _, n_calibration in splits)]
+    plans = _plans(problem, sizes, true_risks, deviations, target_power)
     if as_json:
         _print_json({"delta": delta, "plans": [_plan_json(one) for one in plans]})
         return
-    terminal.show_plans(terminal.output(), plans, delta)
+    console = terminal.output()
+    for n_validation, n_calibration in splits:
+        console.print(
+            f"Of {n_validation + n_calibration:,} labelled examples, drawn at random: "
+            f"{n_validation:,} for validation, {n_calibration:,} for calibration."
+        )
+    terminal.show_plans(console, plans, delta)
 
 
 @app.command(

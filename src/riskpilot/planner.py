@@ -14,6 +14,10 @@ from riskpilot.p_values import largest_passing_mean
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import fewest_examples
 
+# The share of labelled examples that is best spent on validation: the optimum is flat, between a
+# fifth and two fifths (experiments/tuning).
+VALIDATION_SHARE = 1 / 3
+
 
 @dataclass(frozen=True)
 class RiskPlan:
@@ -53,6 +57,24 @@ class RiskPlan:
                 f"for {self.target_power:g} it takes {self.needed:,} examples."
             )
         return text
+
+
+def split_labelled(n: int) -> tuple[int, int]:
+    """How many of n labelled examples to use for validation, and how many for calibration.
+
+    Validation steers the search and orders the candidates; calibration has to prove the result,
+    and gets twice as many. Which examples go where must be drawn at random.
+
+    >>> split_labelled(6_000)
+    (2000, 4000)
+    """
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
+        raise ProblemError(
+            f"The number of labelled examples must be a whole number of at least 2, one for "
+            f"validation and one for calibration, but it is {n!r}. Label more."
+        )
+    n_validation = max(round(int(n) * VALIDATION_SHARE), 1)
+    return n_validation, int(n) - n_validation
 
 
 def plan_calibration(
