@@ -14,6 +14,17 @@ import pytest
 import riskpilot as rp
 from riskpilot.store import decode
 
+
+class NowhereBackend(optuna.storages.journal.BaseJournalBackend):
+    """A journal that is no file."""
+
+    def read_logs(self, log_number_from):
+        return iter(())
+
+    def append_logs(self, logs):
+        pass
+
+
 P = rp.Problem([rp.Risk("error", 0.2)], "cost")
 TWO = rp.Problem([rp.Risk("error", 0.2), rp.Risk("harm", 0.2)], "cost")
 OPEN = rp.Problem([rp.Risk("error", None)], "cost")
@@ -600,7 +611,7 @@ TABLE = {
     "a storage without a place for losses": (
         rp.StudyError,
         r"artifact_store",
-        lambda: rp.create_study(P, storage=optuna.storages.InMemoryStorage()),
+        lambda: rp.create_study(P, storage=optuna.storages.JournalStorage(NowhereBackend())),
     ),
     "a plain Optuna study": (
         rp.StudyError,

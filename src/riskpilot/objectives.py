@@ -113,10 +113,10 @@ class _ValidationSize:
             trials = self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
             records = (record_of(trial) for trial in trials)
             self._n = next((record.n_validation for record in records if record), None)
-        losses = evaluation.validation.get(problem.names[0])
-        if self._n is None or losses is None or np.ndim(losses) != 1:
+        shapes = {np.shape(evaluation.validation.get(name, ())) for name in problem.names}
+        if self._n is None or len(shapes) > 1 or len(shape := shapes.pop()) != 1:
             return  # what is odd in itself is told when it is read
-        check_validation_size(self._n, len(np.asarray(losses)))
+        check_validation_size(self._n, shape[0])
 
 
 def _values(problem: Problem, record: Record) -> tuple[float, ...]:
