@@ -45,7 +45,8 @@ def log_trinomial(
 def _p_value(worse: int, better: int, n: int, limit: float, delta: float) -> float:
     if n == 0 or worse - better >= n * limit:
         return 1.0
-    least = _least_better(_score(worse, better, n, limit), n, limit)
+    most = min(n, math.ceil(_window(n, limit + _edges(better, n, limit, 1.0)[-1])[1]))
+    least = _least_better(_score(worse, better, n, limit), n, limit, most)
     for width in (_COARSE, _FINE):
         edges = _edges(better, n, limit, width)
         # Fewer got worse and more got better than anywhere in the cell: an upper bound on it.
@@ -67,14 +68,14 @@ def _score(worse: IntArray | int, better: IntArray | int, n: int, limit: float) 
     return np.asarray((a - b - n * limit) / np.sqrt(variance))
 
 
-def _least_better(score: FloatArray, n: int, limit: float) -> IntArray:
-    """For each number that got worse, how many must have got better for a score as small as this
-    one; n + 1 where none is enough. Shape (n + 1,).
+def _least_better(score: FloatArray, n: int, limit: float, most: int) -> IntArray:
+    """For each number that got worse, up to ``most``, how many must have got better for a score as
+    small as this one; n + 1 where none is enough. Shape (most + 1,).
 
     Fewer that got worse never count against a configuration: the numbers are made to rise.
     """
-    a = np.arange(n + 1)
-    low, high = np.full(n + 1, -1), n - a + 1
+    a = np.arange(most + 1)
+    low, high = np.full(most + 1, -1), n - a + 1
     bound = float(score) + 1e-9 * max(1.0, abs(float(score)))
     while (high - low > 1).any():
         middle = (low + high) // 2
@@ -104,15 +105,16 @@ def _edges(better: int, n: int, limit: float, width: float) -> FloatArray:
 
 def _largest(least: IntArray, n: int, p_worse: FloatArray, p_better: FloatArray) -> float:
     """The largest probability of {better >= least[worse]} among pairs of shares, shape (s,)."""
-    spread = 9 * np.sqrt(n * p_worse * (1 - p_worse)) + 20
-    first = np.clip(np.floor(n * p_worse - spread), 0, n).astype(np.int64)
-    length = int(2 * spread.max()) + 2
+    first, last = _window(n, p_worse)
+    first = np.clip(np.floor(first), 0, n).astype(np.int64)
+    length, most = int((last - first).max()) + 2, len(least) - 1
     found = 0.0
     for start in range(0, len(p_worse), max(1, _CHUNK // length)):
         rows = slice(start, start + max(1, _CHUNK // length))
         p, a = p_worse[rows, None], first[rows, None] + np.arange(length)
-        inside = (a <= n) & (least[np.minimum(a, n)] <= n - a)
-        a = np.minimum(a, n)
+        inside = a <= most
+        a = np.minimum(a, most)
+        inside &= least[a] <= n - a
         log_pmf = gammaln(n + 1) - gammaln(a + 1) - gammaln(n - a + 1) + xlogy(a, p)
         log_pmf += xlog1py(n - a, -p)
         share = np.clip(p_better[rows, None] / np.maximum(1 - p, 1e-300), 0.0, 1.0)
@@ -121,3 +123,9 @@ def _largest(least: IntArray, n: int, p_worse: FloatArray, p_better: FloatArray)
         chances = np.where(inside, np.exp(log_pmf) * tail, 0.0)
         found = max(found, float(chances.sum(axis=1).max()))
     return found
+
+
+def _window(n: int, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Between these the number that got worse lies, but for `_TAILS`."""
+    spread = 9 * np.sqrt(n * p * (1 - p)) + 20
+    return n * p - spread, n * p + spread
