@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import optuna
@@ -507,3 +508,17 @@ def test_weights_that_are_all_the_same_change_no_estimate_and_no_choice():
     np.testing.assert_allclose(one.plan.risks, other.plan.risks)
     np.testing.assert_allclose(one.result.log_p, other.result.log_p)
     assert one.config == other.config
+
+
+@pytest.mark.parametrize("kind", ["difference", "directed gap", "weighted difference"])
+def test_the_scale_of_a_difference_shows_what_lies_around_zero(kind, tmp_path):
+    page = selected(kind).report(tmp_path / "r.html").read_text(encoding="utf-8")
+    mean, limit = (
+        float(re.search(pattern, page)[1])
+        for pattern in (
+            r'class="mean" style="width:([\d.]+)%',
+            r'class="limit" style="left:([\d.]+)%',
+        )
+    )
+    assert 5 < mean < limit < 95
+    assert limit - mean > 5
