@@ -15,7 +15,13 @@ _CDN = re.compile(r"https://unpkg\.com/[^\"'`]+")
 
 _ROOT = Path(__file__).resolve().parents[1]
 _RESULTS = _ROOT / "experiments" / "results"
-_DURABILITY = "<!-- figures: durability -->"
+# Tables that are made from figures in JSON: the comment on a page, the script, its function.
+_FIGURES = {
+    "durability": ("benchmarks/durability.py", "table"),
+    "tried": ("experiments/tuning/shown.py", "tried"),
+    "shares": ("experiments/tuning/shown.py", "shares"),
+    "orders": ("experiments/tuning/shown.py", "orders"),
+}
 
 
 def on_files(files: Files, config: Any, **_: Any) -> Files:
@@ -29,11 +35,12 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Figures come from what the benchmarks wrote."""
-    if _DURABILITY not in markdown:
-        return markdown
-    figures = runpy.run_path(str(_ROOT / "benchmarks" / "durability.py"))
-    return markdown.replace(_DURABILITY, figures["table"]())
+    """Figures come from what the benchmarks and experiments wrote."""
+    for name, (script, function) in _FIGURES.items():
+        mark = f"<!-- figures: {name} -->"
+        if mark in markdown:
+            markdown = markdown.replace(mark, runpy.run_path(str(_ROOT / script))[function]())
+    return markdown
 
 
 def on_page_content(html: str, page: Any, config: Any, **_: Any) -> str:

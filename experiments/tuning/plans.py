@@ -7,18 +7,18 @@ import numpy as np
 
 from riskpilot.bench.replay import (
     NOTHING,
-    Array,
     Config,
     FloatArray,
     IntArray,
     Outcome,
+    log_p_values,
     measure,
-    passed_in_sequence,
 )
 from riskpilot.bench.seen import Seen
 from riskpilot.bench.setting import Splits
 from riskpilot.plan import TestPlan, freeze_plan
 from riskpilot.problem import Problem
+from riskpilot.procedures import Graphical, Procedure, fixed_sequence
 from riskpilot.sampler import smoothed_risks
 from riskpilot.tasks import Task
 
@@ -28,6 +28,7 @@ PLANS = (
     "raw filter, smoothed order",
     "raw, the safest by smoothed risks first",
     "chosen on validation and calibration together",
+    "two chains",
 )
 
 
@@ -41,28 +42,34 @@ def test_with(
 ) -> Outcome:
     """Plan, test and choose on every split."""
     plan = _plan(plan_name, task, problem, configs, seen)
-    if len(plan.free) != len(plan.order):
-        raise AssertionError("a plan has one free value for each candidate")
-
-    def losses(rows: Sequence[int]) -> dict[str, Array]:
-        each = [task.losses("held_out", configs[row]) for row in rows]
-        return {name: np.stack([one[name] for one in each]) for name in problem.names}
-
-    n_passed = passed_in_sequence(plan, losses, splits)
-    together = plan_name == "chosen on validation and calibration together"
     rows = list(plan.order)
-    on_calibration = _free_on_calibration(task, configs, rows, splits) if together else None
-    chosen = np.full(len(n_passed), NOTHING)
-    for k, n in enumerate(n_passed):
-        if n:
-            free = np.array(plan.free[:n])
-            if on_calibration is not None:
-                m = splits.calibration.shape[1]
-                n_validation = plan.n_validation
-                free = (n_validation * free + m * on_calibration[:n, k]) / (n_validation + m)
-            chosen[k] = rows[int(np.argmin(free))]
+    each = [task.losses("held_out", configs[row]) for row in rows]
+    losses = {name: np.stack([one[name] for one in each]) for name in problem.names}
+    log_p = log_p_values(plan, losses, splits.calibration)
+    procedure = two_chains(len(rows)) if plan_name == "two chains" else fixed_sequence
+    free = np.tile(np.array(plan.free), (len(log_p), 1))
+    if plan_name == "chosen on validation and calibration together":
+        m, k = splits.calibration.shape[1], plan.n_validation
+        free = (k * free + m * _free_on_calibration(task, configs, rows, splits)) / (k + m)
+    chosen = np.full(len(log_p), NOTHING)
+    for split, values in enumerate(log_p):
+        passed = procedure(values, problem.delta)
+        if passed.any():
+            chosen[split] = rows[int(np.argmin(np.where(passed, free[split], np.inf)))]
     safest = configs[rows[0]] if task.safe is None else task.safe
     return measure(task, problem, configs, chosen, safest, splits, len(rows))
+
+
+def two_chains(n: int) -> Procedure:
+    """Every second candidate in a chain of its own, with half of delta each; the chain that is
+    through hands its half to the other."""
+    if n < 4:
+        return fixed_sequence
+    edges = np.eye(n, k=2)
+    edges[n - 2, 1] = edges[n - 1, 0] = 1.0
+    weights = np.zeros(n)
+    weights[:2] = 0.5
+    return Graphical(tuple(weights), tuple(map(tuple, edges.tolist())))
 
 
 def _plan(
@@ -93,9 +100,9 @@ def _ordered(plan: TestPlan, rows: Sequence[int], free: FloatArray) -> TestPlan:
 def _free_on_calibration(
     task: Task, configs: Sequence[Config], rows: Sequence[int], splits: Splits
 ) -> FloatArray:
-    """The free objective on the calibration rows of every split, shape (rows, splits)."""
+    """The free objective on the calibration rows of every split, shape (splits, rows)."""
 
     def at(row: int, examples: IntArray) -> float:
         return task.free("held_out", configs[row], examples)
 
-    return np.array([[at(row, examples) for examples in splits.calibration] for row in rows])
+    return np.array([[at(row, examples) for row in rows] for examples in splits.calibration])

@@ -1,0 +1,58 @@
+"""The figures of what was tried, as tables in Markdown.
+
+Reads JSON alone, so that the documentation can be built without the package.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+FIGURES = Path(__file__).with_name("tried.json")
+
+
+def tried(path: Path = FIGURES) -> str:
+    """The change of the free objective against the default, by tuning task, in percent."""
+    rows = json.loads(path.read_text())["tried"]
+    names = list(rows[0]["change"])
+    body = [
+        [
+            row["tried"],
+            *(f"{100 * row['change'][name]:+.1f}" for name in names),
+            f"{100 * row['mean_change']:+.1f}",
+            f"{100 * row['nothing_certified']:.1f}",
+        ]
+        for row in rows
+    ]
+    return _table(["tried", *names, "**mean**", "empty runs"], body)
+
+
+def shares(path: Path = FIGURES) -> str:
+    """The true cost of the choice, by the share of labelled examples spent on validation."""
+    rows = json.loads(path.read_text())["shares"]
+    columns = list(dict.fromkeys(row["share"] for row in rows))
+    settings = list(dict.fromkeys((row["labelled"], row["d"]) for row in rows))
+    body = []
+    for labelled, d in settings:
+        costs = {r["share"]: r["cost"] for r in rows if (r["labelled"], r["d"]) == (labelled, d)}
+        best = min(costs.values())
+        told = [f"**{c:.4f}**" if c == best else f"{c:.4f}" for c in map(costs.get, columns)]
+        body.append([f"{labelled:,}, d = {d}", *told])
+    return _table(["labelled examples", *(f"{100 * share:.0f} %" for share in columns)], body)
+
+
+def orders(path: Path = FIGURES) -> str:
+    """The power of the betting test on one order of the examples, and of averages over eight."""
+    rows = json.loads(path.read_text())["orders"]
+    body = [
+        [
+            f"{row['n']:,}, {row['std']:g}",
+            *(f"{row[name]:.2f}" for name in ("one_order", "twice_the_mean", "twice_the_median")),
+        ]
+        for row in rows
+    ]
+    return _table(["examples, deviation", "one order", "twice the mean", "twice the median"], body)
+
+
+def _table(heads: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in body)])
