@@ -7,7 +7,8 @@ import pytest
 
 import riskpilot as rp
 from riskpilot import p_values
-from riskpilot.region import interval, region
+from riskpilot.losses import validation_losses
+from riskpilot.region import interval
 
 ERROR = rp.Risk("error", 0.05)
 SIZES = {"n_validation": 5000, "n_calibration": 5000, "delta": 0.1}
@@ -99,15 +100,10 @@ def test_too_few_examples_are_infeasible_and_one_more_than_that_is_not(family):
 
 def test_several_risks_each_bring_their_interval():
     problem = rp.Problem([rp.Risk("a", 0.3), rp.Risk("b", 0.001)], "cost")
-    both = region(
-        problem,
-        {"a": "binomial", "b": "binomial"},
-        n_validation={"a": 100, "b": 50},
-        n_calibration={"a": 200, "b": 60},
+    losses = validation_losses(
+        problem, {"a": np.zeros((1, 100), bool), "b": np.ones((1, 100), bool), "cost": [1.0]}
     )
-    assert list(both.intervals) == ["a", "b"]
-    assert both.intervals["a"] == interval(
-        problem.risks[0], "binomial", n_validation=100, n_calibration=200, delta=0.1
-    )
-    assert both.intervals["a"].feasible
-    assert not both.feasible
+    a, b = rp.GuidedSampler(problem, seed=0).region(losses, 200)
+    assert a.feasible
+    assert not b.feasible
+    assert b.needs == p_values.smallest_n("binomial", 0.001, 0.1)

@@ -1,13 +1,12 @@
 """The region of interest: validation risks at which the test on calibration data is decided."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from scipy.special import ndtri
 
 from riskpilot.p_values import largest_passing_mean
-from riskpilot.problem import Problem, Risk
+from riskpilot.problem import Risk
 from riskpilot.statistics import fewest_examples, steering_family
 
 DELTA_PRIME = 0.05
@@ -31,17 +30,6 @@ class Interval:
     needs: int
     feasible: bool
     noise: float = 0.0
-
-
-@dataclass(frozen=True)
-class Region:
-    """The intersection of every risk's interval (eq:region), by name of the risk."""
-
-    intervals: Mapping[str, Interval]
-
-    @property
-    def feasible(self) -> bool:
-        return all(interval.feasible for interval in self.intervals.values())
 
 
 def interval(
@@ -80,32 +68,6 @@ def interval(
         needs=needs,
         feasible=True,
         noise=(risk.top - risk.bottom) * noise,
-    )
-
-
-def region(
-    problem: Problem,
-    families: Mapping[str, str],
-    *,
-    n_validation: Mapping[str, int],
-    n_calibration: Mapping[str, int],
-    delta_prime: float = DELTA_PRIME,
-    stds: Mapping[str, float] | None = None,
-) -> Region:
-    """The region of interest of a problem; sizes by name of the risk (conditional risks differ)."""
-    return Region(
-        {
-            risk.name: interval(
-                risk,
-                families[risk.name],
-                n_validation=n_validation[risk.name],
-                n_calibration=n_calibration[risk.name],
-                delta=problem.delta,
-                delta_prime=delta_prime,
-                std=(stds or {}).get(risk.name),
-            )
-            for risk in problem.risks
-        }
     )
 
 
