@@ -1,10 +1,14 @@
 """The reference point of the paper, and what happens where it leaves a choice open."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import optuna
 import pytest
+from optuna.trial import TrialState
 
+import riskpilot as rp
 from riskpilot.acquisition import (
     Observations,
     fixed_reference,
@@ -96,3 +100,41 @@ def test_what_others_evaluate_is_no_news_either():
     chance = novelty(observed_at(x, np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0]]), [[0.8]]))
     assert chance(np.array([[0.8]]))[0] == 0.0
     assert chance(np.array([[0.95]]))[0] == 1.0
+
+
+def flat_then_steep(trial):
+    """Harmless up to 0.8, with a shallow best place half way; all there is to gain lies beyond."""
+    x = trial.suggest_float("x", 0, 1)
+    risk = 0.1 + 0.6 * max(x - 0.8, 0.0)
+    free = 0.42 + 0.3 * (x - 0.5) ** 2 - 3.0 * max(x - 0.8, 0.0)
+    errors = np.random.default_rng(0).random(1_000) < risk
+    return rp.Evaluation({"error": errors, "cost": free})
+
+
+@pytest.mark.parametrize("bold", [True, False])
+def test_a_search_that_saw_only_what_passes_goes_on_to_where_it_does_not(bold):
+    problem = rp.Problem([rp.Risk("error", 0.17)], "cost")
+    strategy = replace(rp.GUIDED, bold=bold)
+    sampler = rp.GuidedSampler(problem, seed=0, strategy=strategy, n_calibration=1_000)
+    study = rp.create_study(problem, sampler=sampler, safe={"x": 0.0})
+    study.optimize(rp.objective(study, flat_then_steep), n_trials=8)
+    furthest = max(trial.params["x"] for trial in study.trials)
+    assert (furthest > 0.85) == bold
+
+
+def test_a_configuration_that_failed_is_avoided_and_believed_to_be_nothing():
+    problem = rp.Problem([rp.Risk("error", 0.17)], "cost")
+    study = rp.create_study(problem, seed=0)
+    study.optimize(rp.objective(study, flat_then_steep), n_trials=4)
+    space = study.trials[0].distributions
+    study.add_trial(
+        optuna.trial.create_trial(
+            state=TrialState.FAIL, params={"x": 0.9}, distributions=dict(space)
+        )
+    )
+    study.enqueue_trial({"x": 0.7})
+    running = study.ask()
+    running.suggest_float("x", 0, 1)
+    state = study.sampler._state(study, problem, dict(space), None)
+    assert state.model.observations.pending.tolist() == [[0.7]]
+    assert {0.7, 0.9} <= set(state.taken[:, 0].tolist())

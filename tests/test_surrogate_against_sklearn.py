@@ -1,6 +1,7 @@
 """The lean Gaussian process against scikit-learn's, and its gradient against differences."""
 
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -94,3 +95,20 @@ def test_threads_are_given_back_even_where_two_proposals_meet():
     for thread in threads:
         thread.join()
     assert counts() == before
+
+
+def test_many_observations_take_the_memory_of_one_matrix():
+    """Beyond 128 the hyper-parameters come from some; the factor must be that of all, and small."""
+    rng = np.random.default_rng(0)
+    x = rng.random((600, 2))
+    y = np.sin(3 * x[:, 0]) + x[:, 1] + rng.normal(scale=0.05, size=600)
+    noise = np.full(600, 0.05**2)
+    tracemalloc.start()
+    found = surrogate.fit(x, y, noise)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2.5 * 600 * 600 * 8
+    kernel = found.output_scale * Matern(length_scale=found.lengths, nu=2.5)(x)
+    kernel[np.diag_indices(600)] += noise / found.scale**2
+    factor = np.tril(found.factor)
+    np.testing.assert_allclose(factor @ factor.T, kernel, atol=1e-6)

@@ -155,6 +155,7 @@ SEARCHES = {
     "soft edges 0.7 times as wide": Search(replace(GUIDED, scale=wider(0.7))),
     "soft edges 1.4 times as wide": Search(replace(GUIDED, scale=wider(1.4))),
     "front of raw observations": Search(replace(GUIDED, front=acquisition.observed_front)),
+    "not bold": Search(replace(GUIDED, bold=False)),
     "repeats allowed": Search(replace(GUIDED, avoid_repeats=False)),
     "pool of 5 d, with both ends": Search(pool=paper_pool),
     "pool of 5 d, at random": Search(replace(GUIDED, pool=uniform), pool=paper_pool),

@@ -24,6 +24,8 @@ Scale = Callable[[Sequence[Interval], float], Callable[[FloatArray], FloatArray]
 
 # How far below its posterior mean an objective is taken to be when the means promise nothing.
 _OPTIMISM = 1.0
+# The same as long as everything evaluated would pass.
+_BOLDNESS = 3.0
 # A configuration is safe when its risks lie this many standard errors below what passes.
 _SAFE = 1.0
 # The median gap between two places in the same step, as a share of the step's width: 1 - sqrt(1/2).
@@ -191,13 +193,22 @@ def safety(model: Model, region: Sequence[Interval], means: FloatArray) -> tuple
 
     ``means``: posterior means over the space, (n, c + 1). Negative: it is expected to pass.
     """
+    evaluated, anywhere = (_misses(region, p).min() for p in (posterior_front(model), means))
+    return float(evaluated), float(anywhere)
+
+
+def riskiest(model: Model, region: Sequence[Interval]) -> float:
+    """By how many standard errors the riskiest evaluation misses what passes; negative: none
+    does."""
+    return float(_misses(region, posterior_front(model)).max())
+
+
+def _misses(region: Sequence[Interval], points: FloatArray) -> FloatArray:
+    """By how many standard errors the worst risk of each point misses what passes, shape (n,)."""
     alpha_max = np.array([part.alpha_max for part in region])
     noise = np.array([max(part.noise, 1e-12) for part in region])
-    evaluated, anywhere = (
-        float(((points[:, :-1] - alpha_max) / noise).max(axis=1).min())
-        for points in (posterior_front(model), means)
-    )
-    return evaluated, anywhere
+    worst: FloatArray = ((points[:, :-1] - alpha_max) / noise).max(axis=1)
+    return worst
 
 
 def score(
@@ -209,6 +220,7 @@ def score(
     front: Front,
     scale: Scale,
     safe_first: bool,
+    bold: bool,
     avoid_repeats: bool,
 ) -> tuple[FloatArray, Score]:
     """The function whose maximum over the space is the next evaluation (Algorithm alg:bo, line 8).
@@ -216,6 +228,8 @@ def score(
     ``x``: points that cover the space, (n, d); they fix the reference point and tell whether the
     improvement is flat. With ``safe_first``, a safe configuration comes before everything else as
     long as there may be a safer one; where there is none, the target moves up to what there is.
+    With ``bold``, as long as everything evaluated is expected to pass, values count as optimistic:
+    nothing has shown yet where the limits lie, and means fall back to what is known far from it.
     Where the means promise no improvement anywhere, optimistic values are tried, and at last the
     least certain place that may still be safe. With ``avoid_repeats``, improvements count by the
     chance that they are not what an earlier evaluation has shown. Returns the values at ``x``,
@@ -238,13 +252,14 @@ def score(
     def improvement(at: FloatArray, at_means: FloatArray) -> FloatArray:
         return hypervolume_improvement(transform(at_means), points, r) * chance_of_news(at)
 
+    daring = bold and riskiest(model, region) < 0
     values = improvement(x, means)
-    if values.max() > floor:
+    if values.max() > floor and not daring:
         return values, lambda at: improvement(at, model.means(at))
 
     def optimistic(at: FloatArray) -> FloatArray:
         at_means, stds = model.means_and_stds(at)
-        return improvement(at, at_means - _OPTIMISM * stds)
+        return improvement(at, at_means - (_BOLDNESS if daring else _OPTIMISM) * stds)
 
     values = optimistic(x)
     if values.max() > floor:

@@ -77,6 +77,7 @@ class Strategy:
     front: Front = acquisition.posterior_front
     scale: Scale = acquisition.chance_to_pass
     safe_first: bool = True
+    bold: bool = True
     avoid_repeats: bool = True
     region_family: str | None = None
     """The bounds behind the region; None: those of the risk's own p-value."""
@@ -90,6 +91,7 @@ PAPER = Strategy(
     front=acquisition.observed_front,
     scale=acquisition.as_they_are,
     safe_first=False,
+    bold=False,
     avoid_repeats=False,
     region_family="hoeffding_bentkus",
     delta_prime=1e-4,
@@ -169,6 +171,7 @@ class GuidedSampler(BaseSampler):
             front=self._strategy.front,
             scale=acquisition.as_they_are if open_limits else self._strategy.scale,
             safe_first=self._strategy.safe_first and not open_limits,
+            bold=self._strategy.bold and not open_limits,
             avoid_repeats=self._strategy.avoid_repeats,
         )
         best = _maximise(lambda p: value(encode(p)), state.space, cover, scores, state.taken, rng)
@@ -226,9 +229,12 @@ class GuidedSampler(BaseSampler):
         current: int | None,
     ) -> "_State":
         space = Space(search_space)
-        done, records, pending = split_trials(study, current, search_space)
+        done, records, running, failed = split_trials(study, current, search_space)
         points = np.array([space.point(t.params) for t in done])
-        waiting = np.array([space.point(p) for p in pending]).reshape(-1, len(search_space))
+        waiting, useless = (
+            np.array([space.point(p) for p in some]).reshape(-1, len(search_space))
+            for some in (running, failed)
+        )
         validation = validation_of(problem, records)
         observations = Observations(
             space.encode(points), *objectives(validation), space.encode(waiting)
@@ -237,7 +243,7 @@ class GuidedSampler(BaseSampler):
             space,
             acquisition.fit(observations),
             self.region(validation, _n_calibration(records)),
-            np.vstack([points, waiting]),
+            np.vstack([points, waiting, useless]),
         )
 
     def _interval(self, validation: ValidationLosses, risk: Risk, m: int) -> Interval:
@@ -319,10 +325,10 @@ def _space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
 
 def split_trials(
     study: optuna.Study, current: int | None, search_space: dict[str, BaseDistribution]
-) -> tuple[list[FrozenTrial], list[Record], list[dict[str, Any]]]:
-    """Finished trials with their records, and configurations that will bring nothing new: others
-    evaluate them or are about to, or they failed and would probably fail again."""
-    done, records, pending = [], [], []
+) -> tuple[list[FrozenTrial], list[Record], list[dict[str, Any]], list[dict[str, Any]]]:
+    """Finished trials with their records, the configurations that others evaluate or are about to,
+    and those that failed and would probably fail again."""
+    done, records, running, failed = [], [], [], []
     trials = study.get_trials(deepcopy=False)
     # A trial whose worker died says nothing about its configuration, which another one tries.
     retried = {number for t in trials for number in t.system_attrs.get("retry_history", ())}
@@ -333,11 +339,11 @@ def split_trials(
         if other.state == TrialState.COMPLETE and (record := record_of(other)) is not None:
             done.append(other)
             records.append(record)
-        elif other.state == TrialState.RUNNING or (
-            other.state == TrialState.FAIL and other.number not in retried
-        ):
-            pending.append(params)
-    return done, records, pending
+        elif other.state == TrialState.RUNNING:
+            running.append(params)
+        elif other.state == TrialState.FAIL and other.number not in retried:
+            failed.append(params)
+    return done, records, running, failed
 
 
 def _n_calibration(records: Sequence[Record]) -> int | None:

@@ -66,13 +66,7 @@ class Surrogate:
 
     def _covariance(self, x: FloatArray) -> FloatArray:
         """Between the objective at ``x`` and at the observations, shape (len(x), n)."""
-        a, b = x / self.lengths, self.x / self.lengths
-        squares = a @ (-2 * b.T)
-        squares += (a**2).sum(axis=1)[:, None]
-        squares += (b**2).sum(axis=1)
-        covariance = _matern(np.maximum(squares, 0.0, out=squares))[0]
-        covariance *= self.output_scale
-        return covariance
+        return self.output_scale * _correlation(x / self.lengths, self.x / self.lengths)
 
 
 def fit(x: FloatArray, y: FloatArray, noise_variance: FloatArray | None) -> Surrogate:
@@ -86,15 +80,17 @@ def fit(x: FloatArray, y: FloatArray, noise_variance: FloatArray | None) -> Surr
         scale = 1.0  # a constant objective is a flat surrogate
     known = None if noise_variance is None else noise_variance / scale**2
     z = (y - offset) / scale
-    posterior = _Posterior(x, z, known)
     step = math.ceil(len(y) / _ENOUGH)
-    some = posterior
-    if step > 1:
-        some = _Posterior(x[::step], z[::step], None if known is None else known[::step])
-    theta = _maximum(some)
-    factor, weights = posterior.solve(theta)
+    posterior = _Posterior(x[::step], z[::step], None if known is None else known[::step])
+    theta = _maximum(posterior)
     d = x.shape[1]
     lengths, output_scale = np.exp(theta[1 : d + 1]), math.exp(theta[0])
+    if step == 1:
+        factor, weights = posterior.solve(theta)
+    else:
+        noise = math.exp(theta[-1]) if known is None else known
+        factor = _large_factor(x / lengths, output_scale, noise + _JITTER)
+        weights, _ = dpotrs(factor, z, lower=1)
     return Surrogate(x, lengths, output_scale, factor, weights, offset, scale)
 
 
@@ -171,6 +167,26 @@ class _Posterior:
         by_columns[self._lower] = output_scale * correlation
         by_columns[:: n + 1] = output_scale + noise + _JITTER
         return by_columns.reshape((n, n), order="F"), output_scale
+
+
+def _large_factor(x: FloatArray, output_scale: float, noise: FloatArray | float) -> FloatArray:
+    """The Cholesky factor of the covariance at ``x``, shape (n, d), in the memory of one matrix."""
+    n = len(x)
+    covariance = np.empty((n, n), order="F")
+    step = max(1, _BLOCK_NUMBERS // n)
+    for start in range(0, n, step):
+        covariance[start : start + step] = output_scale * _correlation(x[start : start + step], x)
+    covariance[np.diag_indices(n)] = output_scale + noise
+    factor: FloatArray = dpotrf(covariance, lower=1, overwrite_a=1)[0]
+    return factor
+
+
+def _correlation(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Between places that are divided by the length scales, shape (len(a), len(b))."""
+    squares = a @ (-2 * b.T)
+    squares += (a**2).sum(axis=1)[:, None]
+    squares += (b**2).sum(axis=1)
+    return _matern(np.maximum(squares, 0.0, out=squares))[0]
 
 
 def _matern(squares: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

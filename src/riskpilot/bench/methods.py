@@ -214,6 +214,11 @@ PIECES = (
         safe=False,
     ),
     Piece(
+        "boldness",
+        "while everything evaluated would pass, values count as optimistic",
+        replace(GUIDED, bold=False),
+    ),
+    Piece(
         "avoiding_repeats",
         "proposals keep away from steps that were evaluated",
         replace(GUIDED, avoid_repeats=False),
