@@ -30,16 +30,21 @@ def losses_at(x, n, seed):
     return validation_losses(PROBLEM, {"error": draw(x, n, rng), "cost": -x})
 
 
-def test_smoothed_risks_are_closer_to_the_truth_than_the_means():
+def test_means_that_are_small_by_luck_are_not_believed():
+    """The configuration that looks safest for its place looks less so after smoothing."""
     x = np.linspace(0, 1, 15)
-    better = []
+    truth = 0.1 + 0.4 * x
+    raw_luck, smooth_luck = [], []
     for seed in range(20):
         losses = losses_at(x, 200, seed)
         smooth = smoothed_risks(SPACE, configs_at(x), losses)[:, 0]
         raw = losses.risks["error"].summary.mean
-        truth = 0.1 + 0.4 * x
-        better.append(np.mean((smooth - truth) ** 2) < 0.6 * np.mean((raw - truth) ** 2))
-    assert np.mean(better) > 0.8
+        assert (smooth >= raw).all()
+        luckiest = int(np.argmin(raw - truth))
+        raw_luck.append(raw[luckiest] - truth[luckiest])
+        smooth_luck.append(smooth[luckiest] - truth[luckiest])
+    assert np.mean(raw_luck) < -0.04
+    assert abs(np.mean(smooth_luck)) < 0.01
 
 
 def test_risks_without_structure_are_left_as_they_are():
@@ -59,7 +64,7 @@ def test_choices_are_smoothed_within_themselves():
     space = {**SPACE, "kind": CategoricalDistribution(["a", "b"])}
     configs = [{"x": float(at), "kind": str(k)} for at, k in zip(x, kind, strict=True)]
     smooth = smoothed_risks(space, configs, losses)[:, 0]
-    np.testing.assert_allclose(smooth, np.where(kind == "a", 0.1, 0.5), atol=0.02)
+    np.testing.assert_allclose(smooth, np.where(kind == "a", 0.1, 0.5), atol=0.03)
 
 
 @pytest.mark.parametrize(

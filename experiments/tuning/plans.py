@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from riskpilot import acquisition
+from riskpilot.acquisition import Observations
 from riskpilot.bench.replay import (
     NOTHING,
     Config,
@@ -16,15 +18,18 @@ from riskpilot.bench.replay import (
 )
 from riskpilot.bench.seen import Seen
 from riskpilot.bench.setting import Splits
+from riskpilot.losses import ValidationLosses
 from riskpilot.plan import TestPlan, freeze_plan
 from riskpilot.problem import Problem
 from riskpilot.procedures import Graphical, Procedure, fixed_sequence
-from riskpilot.sampler import smoothed_risks
+from riskpilot.sampler import objectives, smoothed_risks
+from riskpilot.space import Space
 from riskpilot.tasks import Task
 
 PLANS = (
     "default",
     "raw means (the paper)",
+    "smoothed risks, however small",
     "raw filter, smoothed order",
     "raw, the safest by smoothed risks first",
     "chosen on validation and calibration together",
@@ -84,6 +89,8 @@ def _plan(
     limits = np.array([risk.limit for risk in problem.risks])
     excess = (estimates - limits).max(axis=1)
     match name:
+        case "smoothed risks, however small":
+            return freeze_plan(validation, estimates=_posterior_means(task, configs, validation))
         case "raw filter, smoothed order":
             return _ordered(raw, sorted(raw.order, key=lambda row: excess[row]), seen.free)
         case "raw, the safest by smoothed risks first":
@@ -91,6 +98,17 @@ def _plan(
             rest = [row for row in raw.order if row != safest]
             return _ordered(raw, [safest, *rest], seen.free)
     return smooth
+
+
+def _posterior_means(
+    task: Task, configs: Sequence[Config], validation: ValidationLosses
+) -> FloatArray:
+    """What the surrogates alone say about the risks, shape (n, c)."""
+    space = Space(task.space)
+    x = space.encode(np.array([space.point(config) for config in configs]))
+    values, variances = objectives(validation)
+    model = acquisition.fit(Observations(x, values, variances, np.empty((0, x.shape[1]))))
+    return model.means(x)[:, :-1]
 
 
 def _ordered(plan: TestPlan, rows: Sequence[int], free: FloatArray) -> TestPlan:

@@ -151,16 +151,9 @@ def observed_front(model: Model) -> FloatArray:
 
 
 def risk_excess(model: Model, x: FloatArray, region: Sequence[Interval]) -> FloatArray:
-    """How far the worst risk may lie above what passes, optimistically; small is safe. Shape (n,).
-
-    Risks are compared in units of the spread that their observations show.
-    """
+    """By how many standard errors the worst risk may miss what passes, optimistically; (n,)."""
     means, stds = model.means_and_stds(x)
-    alpha_max = np.array([part.alpha_max for part in region])
-    spread = np.maximum(np.ptp(model.observations.values[:, :-1], axis=0), 1e-12)
-    excess = (means[:, :-1] - _OPTIMISM * stds[:, :-1] - alpha_max) / spread
-    worst: FloatArray = excess.max(axis=1)
-    return worst
+    return _misses(region, means - _OPTIMISM * stds)
 
 
 def novelty(observations: Observations) -> Score:

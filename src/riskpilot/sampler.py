@@ -370,9 +370,10 @@ def smoothed_risks(
 ) -> FloatArray | None:
     """Estimates of the risks that lean on neighbouring configurations, shape (n, c).
 
-    The smallest of many noisy means is small by luck, too; the surrogate's posterior mean at the
-    same configuration is not fooled as much. None where configurations cannot be compared: they
-    have different parameters, or there are too few.
+    The smallest of many noisy means is small by luck, too, and the surrogate's posterior mean at
+    the same configuration says so; where the surrogate does not fit, the mean does. The larger of
+    both counts: a configuration is safe when its own examples and its neighbours agree. None where
+    configurations cannot be compared: they have different parameters, or there are too few.
     """
     if len(configs) < _ENOUGH_TO_SMOOTH or not space:
         return None
@@ -383,7 +384,7 @@ def smoothed_risks(
     values, variances = objectives(validation)
     risks = Observations(x, values[:, :-1], variances[:, :-1], np.empty((0, x.shape[1])))
     with one_thread():
-        return acquisition.fit(risks).means(x)
+        return np.maximum(risks.values, acquisition.fit(risks).means(x))
 
 
 def _maximise(
