@@ -20,7 +20,7 @@ _FIGURES = {
     "durability": ("benchmarks/durability.py", "table"),
     "tried": ("experiments/tuning/shown.py", "tried"),
     "shares": ("experiments/tuning/shown.py", "shares"),
-    "orders": ("experiments/tuning/shown.py", "orders"),
+    "bets": ("experiments/tuning/shown.py", "bets"),
 }
 
 

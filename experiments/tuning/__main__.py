@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from rich.progress import track
 
+from experiments.tuning.bets import power_of_bets
 from experiments.tuning.plans import PLANS, test_with
 from experiments.tuning.problems import TuningProblem, problems
 from experiments.tuning.searches import SEARCHES
@@ -17,7 +17,6 @@ from riskpilot import tasks
 from riskpilot.bench import setting as at
 from riskpilot.bench.methods import METHODS, Setting
 from riskpilot.bench.seen import see
-from riskpilot.p_values import log_betting
 
 OUT = Path(__file__).parent / "tried.json"
 Figures = dict[str, dict[str, list[float]]]
@@ -46,7 +45,7 @@ def main() -> None:
         "splits": options.splits,
         "tried": [_row(name, free, nothing) for name in free],
         "shares": _split_shares(options.seeds, options.splits),
-        "orders": _averaged_orders(),
+        "bets": power_of_bets(),
     }
     options.out.write_text(json.dumps(found, indent=1) + "\n")
     print(json.dumps(found, indent=1))
@@ -129,26 +128,6 @@ def _true_cost(
     assert task.safe is not None
     chosen = [task.safe if row < 0 else configs[row] for row in outcome.chosen]
     return float(np.mean([task.population(config)["cost"] for config in chosen]))
-
-
-def _averaged_orders(replications: int = 300) -> list[dict[str, float]]:
-    """Power of the betting test on one order of the examples, and of valid averages over eight."""
-    rng, delta, limit, rows = np.random.default_rng(0), 0.1, 0.2, []
-    for std, n, gap in ((0.1, 200, 2.0), (0.1, 1_000, 2.0), (0.2, 500, 2.0), (0.05, 300, 2.5)):
-        mean = limit - gap * std / math.sqrt(n)
-        k = mean * (1 - mean) / std**2 - 1
-        x = rng.beta(mean * k, (1 - mean) * k, (replications, n))
-        p = np.exp([log_betting(x[:, rng.permutation(n)], limit, delta) for _ in range(8)])
-        rows.append(
-            {
-                "std": std,
-                "n": n,
-                "one_order": float((p[0] < delta).mean()),
-                "twice_the_mean": float((2 * p.mean(axis=0) < delta).mean()),
-                "twice_the_median": float((2 * np.median(p, axis=0) < delta).mean()),
-            }
-        )
-    return rows
 
 
 if __name__ == "__main__":

@@ -40,17 +40,19 @@ def shares(path: Path = FIGURES) -> str:
     return _table(["labelled examples", *(f"{100 * share:.0f} %" for share in columns)], body)
 
 
-def orders(path: Path = FIGURES) -> str:
-    """The power of the betting test on one order of the examples, and of averages over eight."""
-    rows = json.loads(path.read_text())["orders"]
+def bets(path: Path = FIGURES) -> str:
+    """The power of variants of the betting test."""
+    rows = json.loads(path.read_text())["bets"]
+    names = [name for name in rows[0] if name not in ("std", "n")]
     body = [
-        [
-            f"{row['n']:,}, {row['std']:g}",
-            *(f"{row[name]:.2f}" for name in ("one_order", "twice_the_mean", "twice_the_median")),
-        ]
-        for row in rows
+        [f"{row['n']:,}, {row['std']:g}", *(f"{row[name]:.2f}" for name in names)] for row in rows
     ]
-    return _table(["examples, deviation", "one order", "twice the mean", "twice the median"], body)
+    heads = [
+        "examples, deviation",
+        "one order (default)",
+        *(n.replace("_", " ") for n in names[1:]),
+    ]
+    return _table(heads, body)
 
 
 def _table(heads: Sequence[str], body: Sequence[Sequence[str]]) -> str:
