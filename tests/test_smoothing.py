@@ -119,6 +119,15 @@ def test_estimates_that_do_not_lead_to_the_order_are_told(study):
         rp.verify(short, validation=table.validation, calibration=table.calibration)
 
 
+def test_the_report_says_what_the_order_went_by(study, tmp_path):
+    smooth, raw = (
+        rp.select(study, smooth=smooth).report(tmp_path / f"{smooth}.html").read_text()
+        for smooth in (True, False)
+    )
+    assert "smoothed over neighbouring configurations" in smooth
+    assert "smoothed over" not in raw
+
+
 def test_smoothed_and_raw_orders_are_two_questions_to_the_calibration_data(study):
     smooth, raw = rp.select(study), rp.select(study, smooth=False)
     assert raw.certificate.estimates is None

@@ -78,6 +78,12 @@ def how_to_check(story: Story) -> str:
     text = story.certificate.to_json() + "\n"
     data = base64.b64encode(text.encode()).decode()
     certificate = story.certificate
+    smoothed = (
+        ""
+        if certificate.estimates is None
+        else " It goes by risks that were smoothed over neighbouring configurations; they are in "
+        "the certificate."
+    )
     return f"""<section><h2>How to check it</h2>
 <p>The test can be repeated by anybody who has the losses. Save the
 <a class="save" download="certificate.json" 
@@ -88,7 +94,7 @@ as <code>certificate.json</code>, and run</p>
 The order of {len(certificate.candidates):,} candidates, out of {certificate.n_configs:,}
 configurations, was fixed from {certificate.n_validation:,} validation examples before the
 {certificate.n_calibration:,} calibration examples were opened; the procedure is
-{escaped(str(certificate.procedure["name"]).replace("_", " "))}.</p>
+{escaped(str(certificate.procedure["name"]).replace("_", " "))}.{smoothed}</p>
 <details><summary>The certificate</summary><pre>{escaped(text)}</pre></details></section>"""
 
 
