@@ -24,7 +24,7 @@ def rows(quick: bool) -> Iterator[Row]:
         yield selection(dtype, QUICK_SHAPE if quick else OTHER_SHAPE, None, repeats)
     shape = QUICK_SHAPE if quick else BOOLEAN_SHAPE
     yield grouped("worst group", rp.WorstGroup(), 0.1, shape, 3.0, repeats)
-    yield grouped("gap", rp.GroupGap(), 0.05, shape, None, repeats)
+    yield grouped("gap", rp.GroupGap(), 0.05, shape, 3.0, repeats)
     shape = QUICK_SHAPE if quick else BETTING_SHAPE
     losses = np.random.default_rng(0).beta(1, 20, size=shape)
     yield compare(
