@@ -4,9 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
-import optuna
 import pytest
-from optuna.trial import TrialState
 
 import riskpilot as rp
 from riskpilot.acquisition import (
@@ -120,21 +118,3 @@ def test_a_search_that_saw_only_what_passes_goes_on_to_where_it_does_not(bold):
     study.optimize(rp.objective(study, flat_then_steep), n_trials=8)
     furthest = max(trial.params["x"] for trial in study.trials)
     assert (furthest > 0.85) == bold
-
-
-def test_a_configuration_that_failed_is_avoided_and_believed_to_be_nothing():
-    problem = rp.Problem([rp.Risk("error", 0.17)], "cost")
-    study = rp.create_study(problem, seed=0)
-    study.optimize(rp.objective(study, flat_then_steep), n_trials=4)
-    space = study.trials[0].distributions
-    study.add_trial(
-        optuna.trial.create_trial(
-            state=TrialState.FAIL, params={"x": 0.9}, distributions=dict(space)
-        )
-    )
-    study.enqueue_trial({"x": 0.7})
-    running = study.ask()
-    running.suggest_float("x", 0, 1)
-    state = study.sampler._state(study, problem, dict(space), None)
-    assert state.model.observations.pending.tolist() == [[0.7]]
-    assert {0.7, 0.9} <= set(state.taken[:, 0].tolist())

@@ -229,12 +229,9 @@ class GuidedSampler(BaseSampler):
         current: int | None,
     ) -> "_State":
         space = Space(search_space)
-        done, records, running, failed = split_trials(study, current, search_space)
+        done, records, pending = split_trials(study, current, search_space)
         points = np.array([space.point(t.params) for t in done])
-        waiting, useless = (
-            np.array([space.point(p) for p in some]).reshape(-1, len(search_space))
-            for some in (running, failed)
-        )
+        waiting = np.array([space.point(p) for p in pending]).reshape(-1, len(search_space))
         validation = validation_of(problem, records)
         observations = Observations(
             space.encode(points), *objectives(validation), space.encode(waiting)
@@ -243,7 +240,7 @@ class GuidedSampler(BaseSampler):
             space,
             acquisition.fit(observations),
             self.region(validation, _n_calibration(records)),
-            np.vstack([points, waiting, useless]),
+            np.vstack([points, waiting]),
         )
 
     def _interval(self, validation: ValidationLosses, risk: Risk, m: int) -> Interval:
@@ -325,10 +322,11 @@ def _space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
 
 def split_trials(
     study: optuna.Study, current: int | None, search_space: dict[str, BaseDistribution]
-) -> tuple[list[FrozenTrial], list[Record], list[dict[str, Any]], list[dict[str, Any]]]:
-    """Finished trials with their records, the configurations that others evaluate or are about to,
-    and those that failed and would probably fail again."""
-    done, records, running, failed = [], [], [], []
+) -> tuple[list[FrozenTrial], list[Record], list[dict[str, Any]]]:
+    """Finished trials with their records, and configurations that will bring nothing new: others
+    evaluate them or are about to, or they failed and would probably fail again. Both count as if
+    they had met their means, so that proposals leave their neighbourhood, too."""
+    done, records, pending = [], [], []
     trials = study.get_trials(deepcopy=False)
     # A trial whose worker died says nothing about its configuration, which another one tries.
     retried = {number for t in trials for number in t.system_attrs.get("retry_history", ())}
@@ -339,11 +337,11 @@ def split_trials(
         if other.state == TrialState.COMPLETE and (record := record_of(other)) is not None:
             done.append(other)
             records.append(record)
-        elif other.state == TrialState.RUNNING:
-            running.append(params)
-        elif other.state == TrialState.FAIL and other.number not in retried:
-            failed.append(params)
-    return done, records, running, failed
+        elif other.state == TrialState.RUNNING or (
+            other.state == TrialState.FAIL and other.number not in retried
+        ):
+            pending.append(params)
+    return done, records, pending
 
 
 def _n_calibration(records: Sequence[Record]) -> int | None:

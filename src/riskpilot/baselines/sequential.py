@@ -79,7 +79,7 @@ class SequentialSampler(BaseSampler, ABC):
     ) -> dict[str, Any]:
         if not search_space:
             return {}
-        done, records, running, failed = split_trials(study, trial.number, search_space)
+        done, records, running = split_trials(study, trial.number, search_space)
         if len(done) < 2:
             return {}
         problem = problem_of(study)
@@ -90,7 +90,7 @@ class SequentialSampler(BaseSampler, ABC):
             [_of_space(t.params, search_space) for t in done],
             values,
             variances,
-            [_of_space(params, search_space) for params in (*running, *failed)],
+            [_of_space(params, search_space) for params in running],
         )
         seed = int(generator(self._seed, "proposal", trial.number).integers(2**31))
         with one_thread(ThreadpoolController()):
