@@ -8,6 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 FIGURES = Path(__file__).with_name("tried.json")
+# What the columns are called, where there is little room.
+_SHORT = {
+    "fairness, training seed 0": "fairness",
+    "vae": "VAE",
+    "synthetic, d = 1": "d = 1",
+    "synthetic, d = 2, two risks": "d = 2",
+    "synthetic, d = 3": "d = 3",
+    "cliffs in steps, d = 3": "cliffs",
+}
 
 
 def tried(path: Path = FIGURES) -> str:
@@ -17,13 +26,13 @@ def tried(path: Path = FIGURES) -> str:
     body = [
         [
             row["tried"],
-            *(f"{100 * row['change'][name]:+.1f}" for name in names),
-            f"{100 * row['mean_change']:+.1f}",
+            *(_change(row["change"][name]) for name in names),
+            _change(row["mean_change"]),
             f"{100 * row['nothing_certified']:.1f}",
         ]
         for row in rows
     ]
-    return _table(["tried", *names, "**mean**", "empty runs"], body)
+    return _table(["tried", *(_SHORT[name] for name in names), "**mean**", "empty"], body)
 
 
 def shares(path: Path = FIGURES) -> str:
@@ -53,6 +62,10 @@ def bets(path: Path = FIGURES) -> str:
         *(n.replace("_", " ") for n in names[1:]),
     ]
     return _table(heads, body)
+
+
+def _change(share: float) -> str:
+    return f"{100 * share:+.1f}" if abs(share) >= 0.0005 else "0"
 
 
 def _table(heads: Sequence[str], body: Sequence[Sequence[str]]) -> str:
