@@ -21,8 +21,33 @@ from riskpilot.bench.seen import see
 from riskpilot.bench.setting import Cell, Splits
 from riskpilot.tasks import Task
 
-REPLAY_MODULES = ("plan", "p_values", "statistics", "procedures", "bench.replay", "bench.setting")
-SMOOTHING = ("sampler", "acquisition", "surrogate", "space")
+# Every search and every test depends on these; results are made again when any of them changes.
+CORE = (
+    "acquisition",
+    "baselines",
+    "bench.methods",
+    "bench.replay",
+    "bench.search",
+    "bench.seen",
+    "bench.setting",
+    "evidence",
+    "groups",
+    "losses",
+    "measures",
+    "p_values",
+    "paired",
+    "pareto",
+    "plan",
+    "problem",
+    "procedures",
+    "region",
+    "sampler",
+    "space",
+    "statistics",
+    "store",
+    "sums",
+    "surrogate",
+)
 NO_TEST = "none"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -98,16 +123,14 @@ def _jobs(scope: Scope, task: Task, method: Method, seed: int) -> Iterator[Job]:
         search_key = digest(
             "search",
             _table_digest(task.name),
-            source_digest([task.losses.__module__, *method.modules]),
+            source_digest([task.losses.__module__, *CORE]),
             [task.name, at.variant_of(task.name, seed), task.n_trials, task.n_startup_trials],
             [method.search_family, settings(method.search), cell, seed],
             [at.DELTA, at.n_calibration(task)],
         )
-        modules = (*REPLAY_MODULES, *(SMOOTHING if method.smooth else ()))
-        test = source_digest(modules)
         replays = {
             Key(task.name, each, method.name, family, seed): digest(
-                "replay", search_key, test, method.smooth, each, family, scope.n_splits
+                "replay", search_key, method.smooth, each, family, scope.n_splits
             )
             for each in group
             for family in method.families or (NO_TEST,)

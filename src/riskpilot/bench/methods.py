@@ -28,7 +28,6 @@ from riskpilot.sampler import (
 )
 from riskpilot.tasks import Task
 
-CORE = ("sampler", "acquisition", "surrogate", "region", "pareto", "space", "statistics", "losses")
 FAMILIES = ("auto", "hoeffding_bentkus", "hoeffding")
 DELTA_PRIMES = (1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.1)
 BUDGETS = (10, 20, 50)  # of the N sweep; the paper's N on pruning is the last
@@ -58,8 +57,7 @@ class Method:
     whether the seed matters; ``search_family``: the p-values that the search expects;
     ``families``: those of the test, none for no test;
     ``smooth``: whether the plan goes by smoothed estimates;
-    ``modules``: whose source the result depends on; ``tasks``: those it is meant for;
-    ``every_cell``: or every second one; ``ablation``: left out of the main comparison."""
+    ``tasks``: those it is meant for; ``every_cell``: or every second one; ``ablation``: left out of the main comparison."""
 
     name: str
     label: str
@@ -69,7 +67,6 @@ class Method:
     search_family: str = "auto"
     families: tuple[str, ...] = ("auto",)
     smooth: bool = False
-    modules: tuple[str, ...] = CORE
     tasks: tuple[str, ...] | None = None
     every_cell: bool = True
     ablation: bool = False
@@ -158,9 +155,8 @@ class Dense:
         return Found(list(setting.task.grid))
 
 
-def _baseline(name: str, label: str, helper: str) -> Method:
-    modules = tuple(f"baselines.{each}" for each in (name, helper, "pool"))
-    return Method(name, label, Baseline(name), looks_at_limits=False, modules=modules)
+def _baseline(name: str, label: str) -> Method:
+    return Method(name, label, Baseline(name), looks_at_limits=False)
 
 
 def delta_prime_method(name: str, value: float) -> str:
@@ -254,16 +250,15 @@ METHODS: dict[str, Method] = {
         ),
         Method("one_sided", "one-sided region", Guided(ONE_SIDED, safe=False)),
         Method("hvi", "HVI", Guided(HVI, safe=False), looks_at_limits=False),
-        _baseline("ehvi", "EHVI", "sequential"),
-        _baseline("parego", "ParEGO", "sequential"),
-        _baseline("uniform", "uniform grid", "grid"),
-        _baseline("random", "random / LHS", "latin"),
+        _baseline("ehvi", "EHVI"),
+        _baseline("parego", "ParEGO"),
+        _baseline("uniform", "uniform grid"),
+        _baseline("random", "random / LHS"),
         Method(
             "practice",
             "no test (practice)",
             Baseline("practice"),
             families=(),
-            modules=("baselines.practice", "baselines.sequential", "baselines.pool"),
         ),
         Method(
             "dense",
@@ -272,7 +267,6 @@ METHODS: dict[str, Method] = {
             looks_at_limits=False,
             seeded=False,
             families=FAMILIES,
-            modules=(),
         ),
         *(
             Method(
