@@ -57,7 +57,8 @@ class Method:
     whether the seed matters; ``search_family``: the p-values that the search expects;
     ``families``: those of the test, none for no test;
     ``smooth``: whether the plan goes by smoothed estimates;
-    ``tasks``: those it is meant for; ``every_cell``: or every second one; ``ablation``: left out of the main comparison."""
+    ``tasks``: those it is meant for; ``every_cell``: or every second one; ``ablation``: left out of
+    the main comparison."""
 
     name: str
     label: str
