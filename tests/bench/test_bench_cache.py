@@ -7,8 +7,8 @@ from riskpilot.bench.jobs import CORE
 
 
 def test_a_module_that_does_not_exist_is_an_error():
-    with pytest.raises(ModuleNotFoundError, match=r"baselines\.uniform"):
-        source_digest(["baselines.uniform"])
+    with pytest.raises(ModuleNotFoundError, match=r"bench\.uniform"):
+        source_digest(["bench.uniform"])
 
 
 def test_every_module_of_the_core_exists():
