@@ -1,6 +1,7 @@
 """Values from outside as plain arrays. What NumPy would drop on the way is kept or refused: masks,
 missing values, zeros at the end of texts, digits of large whole numbers."""
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy.typing as npt
 from riskpilot.errors import LossError
 
 Array = npt.NDArray[Any]
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
 TextArray = npt.NDArray[np.str_]
 
 # Whole numbers from here on have neighbours that double precision cannot tell from them.
@@ -153,19 +156,16 @@ def text_array(values: object, what: str) -> TextArray:
     if isinstance(values, list | tuple):
         # NumPy makes texts of a list of numbers and texts, and drops zeros at the end of texts.
         refuse_masked(values, what)
-        try:
-            array = np.array(values, dtype=np.object_)
-        except ValueError:
-            array = plain_array(values, what)  # refused in words
-    else:
-        array = plain_array(values, what)
+        with contextlib.suppress(ValueError):  # rows of different lengths are refused below
+            values = np.array(values, dtype=np.object_)
+    array: Array = plain_array(values, what)
     match array.dtype.kind:
         case "U":
-            return array
-        case "b" | "i" | "u":
-            return np.asarray(array, dtype=np.int8 if array.dtype.kind == "b" else None).astype(
-                np.str_
-            )
+            return np.asarray(array, dtype=np.str_)
+        case "b":
+            return array.astype(np.int8).astype(np.str_)
+        case "i" | "u":
+            return array.astype(np.str_)
         case "f":
             return _texts_of_floats(array, what)
         case "S":
@@ -178,6 +178,50 @@ def text_array(values: object, what: str) -> TextArray:
     )
 
 
+def as_read(number: float, dtype: np.dtype[Any]) -> np.floating[Any]:
+    """A declared number in the precision of the values that are compared with it.
+
+    0.3 is 0.30000001192... in single precision, so that losses of that type which sit at a limit of
+    0.3 are a little above it. They are meant to be at it, and are, in their own precision.
+    """
+    if dtype.kind == "f" and dtype.itemsize < 8:
+        with np.errstate(over="ignore"):
+            own: np.floating[Any] = dtype.type(number)
+        if np.isfinite(own):  # a range may be wider than all numbers of the type
+            return own
+    return np.float64(number)
+
+
+def outside(array: Array, low: float, high: float) -> BoolArray:
+    """Which values lie outside of [low, high], whose ends are read in the precision of the values;
+    NaN does not."""
+    below, above = array < as_read(low, array.dtype), array > as_read(high, array.dtype)
+    return np.asarray(below | above)
+
+
+def in_double(array: Array, *marks: float) -> FloatArray:
+    """Values in double precision; one that is at a mark in its own precision is the mark itself.
+
+    Later marks count where two are the same number in the precision of the values.
+    """
+    double = np.asarray(array, dtype=np.float64)
+    for mark in marks:
+        own = as_read(mark, array.dtype)
+        if float(own) != mark:
+            double[array == own] = mark
+    return double
+
+
+def shown(number: float) -> str:
+    """A number with as many digits as tell it from its neighbours.
+
+    >>> shown(0.3), shown(float(np.float32(0.3)))
+    ('0.3', '0.30000001192092896')
+    """
+    short = f"{number:g}"
+    return short if float(short) == number or np.isnan(number) else repr(float(number))
+
+
 def _without_mask(values: Any, what: str, missing_as_nan: bool, depth: int = 3) -> Any:
     """The values with NaN where they are masked, or a refusal. Lists may hold masked arrays."""
     if isinstance(values, np.ma.MaskedArray):
@@ -185,9 +229,9 @@ def _without_mask(values: Any, what: str, missing_as_nan: bool, depth: int = 3) 
             return values.data
         if missing_as_nan and values.dtype.kind in "biuf":
             wide_enough = np.result_type(values.dtype, np.float16)
-            return values.astype(wide_enough).filled(np.nan)
+            return np.where(values.mask, np.nan, values.data).astype(wide_enough)
         raise LossError(
-            f"{what} must all be there, but {np.ma.count_masked(values):,} of them are masked. "
+            f"{what} must all be there, but {np.count_nonzero(values.mask):,} of them are masked. "
             f"Leave those examples out everywhere; a loss that does not count may be masked, or "
             f"NaN, where the risk says so: Risk(..., conditional=True)."
         )
@@ -205,7 +249,7 @@ def _holds_mask(values: Iterable[object], depth: int) -> bool:
 
 
 def _from_objects(array: Array, given: object, what: str, missing_as_nan: bool) -> Array:
-    """Numbers that came as Python objects: from lists with None, or from tables of mixed columns."""
+    """Numbers that came as Python objects, as from lists with None and tables of mixed columns."""
     if array.ndim == 0:
         raise LossError(
             f"{what} must be an array of numbers or booleans, but they are a "
@@ -226,7 +270,9 @@ def _from_objects(array: Array, given: object, what: str, missing_as_nan: bool) 
                 f"example out everywhere; where a missing loss means that the example does not "
                 f"count for the risk, declare it: Risk(..., conditional=True)."
             )
-    if not missing.any() and all(issubclass(k, bool | np.bool_) for k in set(map(type, array.flat))):
+    if not missing.any() and all(
+        issubclass(k, bool | np.bool_) for k in set(map(type, array.flat))
+    ):
         return array.astype(np.bool_)
     try:
         return np.where(missing, np.nan, array).astype(np.float64)
@@ -271,8 +317,8 @@ def _texts_of_floats(array: Array, what: str) -> TextArray:
     large = np.abs(array) >= first
     if large.any():
         raise LossError(
-            f"{what} must be names that can be told apart, but one is {array[large].flat[0]:g}, and "
-            f"floats of {first:,} and above are not: neighbouring whole numbers look the same. "
+            f"{what} must be names that can be told apart, but one is {array[large].flat[0]:g}, "
+            f"and floats of {first:,} and above are not: neighbouring whole numbers look the same. "
             f"Give whole numbers as integers, or names as texts."
         )
     whole = array == np.rint(array)

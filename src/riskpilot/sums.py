@@ -6,7 +6,7 @@ import numpy.typing as npt
 from riskpilot.groups import Groups
 from riskpilot.measures import CVaR, Grouped, Tail
 from riskpilot.problem import Risk
-from riskpilot.statistics import AnySummary, GroupSummary, Summary
+from riskpilot.statistics import AnySummary, GroupName, GroupSummary, Summary
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -64,7 +64,7 @@ class WeightedSums:
         self, risk: Risk, groups: Groups | None, weights: FloatArray, n_configs: int
     ) -> None:
         self._statistic, self._m = risk.statistic, len(weights)
-        self._names = ("all",) if groups is None else groups.names
+        self._names: tuple[GroupName, ...] = ("all",) if groups is None else groups.names
         codes = np.zeros(self._m) if groups is None else groups.codes
         members = (codes[:, None] == np.arange(len(self._names))).astype(np.float64)
         self._powers = [members * weights[:, None] ** power for power in range(3)]
