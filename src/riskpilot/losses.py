@@ -472,16 +472,18 @@ def _read_free(
             f"({n_configs}, examples), one row per configuration, but it is {values.shape}. "
             f"Give one number or one row of losses for each of the {n_configs} configurations."
         )
-    if not np.isfinite(values).all():
-        bad = values[~np.isfinite(values)][0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = values if values.ndim == 1 else values.mean(axis=1)
+    if not np.isfinite(means).all():
+        bad = [*values[~np.isfinite(values)], *means[~np.isfinite(means)]][0]
         raise LossError(
             f"{split}: the free objective {name!r} must be finite, but a value is {bad}. "
             f"Leave the configuration out, or give it a large finite value."
         )
     if values.ndim == 1:
         return values, None
-    error = values.std(axis=1) / np.sqrt(values.shape[1])
-    return values.mean(axis=1), error
+    with np.errstate(over="ignore"):
+        return means, values.std(axis=1) / np.sqrt(values.shape[1])
 
 
 def _to_unit(losses: FloatArray, risk: Risk) -> FloatArray:
