@@ -6,6 +6,7 @@ A message holds the rule, the value that breaks it, and a way out.
 import io
 import pickle
 import re
+from fractions import Fraction
 
 import numpy as np
 import optuna
@@ -191,7 +192,12 @@ TABLE = {
         r"\(3, 60\)",
         lambda: grouped(np.arange(180).reshape(3, 60) % 7),
     ),
-    "a group that is NaN": (rp.LossError, r"NaN", lambda: grouped([NAN] + [1.0] * 59)),
+    "a group that is NaN": (rp.LossError, r"missing: nan", lambda: grouped([NAN] + [1.0] * 59)),
+    "a group that is NaN in an array": (
+        rp.LossError,
+        r"NaN",
+        lambda: grouped(np.array([NAN] + [1.0] * 59)),
+    ),
     "a group that is missing": (rp.LossError, r"missing", lambda: grouped([None] + ["a"] * 59)),
     "a group that validation does not know": (
         rp.LossError,
@@ -287,7 +293,7 @@ TABLE = {
     "a reference of words": (rp.LossError, r"'reference'.*<U4", lambda: against(["good"] * 60)),
     "a reference out of range": (
         rp.LossRangeError,
-        r"\[0, 1\].*1\.5.*high=1\.5",
+        r"\[0, 1\].*1\.5.*read off the sample proves nothing.*high=\.\.\.",
         lambda: against(np.full(60, 1.5)),
     ),
     "a reference with NaN": (
@@ -348,7 +354,7 @@ TABLE = {
     ),
     "a label that a group lacks": (
         rp.LossError,
-        r"'0 \| 1'.*no example",
+        r"'0' of label '1'.*no example",
         lambda: parted(np.arange(60) % 2),
     ),
     # weights
@@ -480,10 +486,15 @@ TABLE = {
         r"<U3",
         lambda: table(calibration={"error": [["yes", "no"]] * 3}),
     ),
+    "losses that are missing": (
+        rp.LossError,
+        r"missing: None.*conditional=True",
+        lambda: table(calibration={"error": [[None, 1]] * 3}),
+    ),
     "losses that are objects": (
         rp.LossError,
-        r"object",
-        lambda: table(calibration={"error": [[None, 1]] * 3}),
+        r"object.*Fraction",
+        lambda: table(calibration={"error": [[Fraction(1, 2), 1]] * 3}),
     ),
     "losses that are complex": (
         rp.LossError,
@@ -502,12 +513,12 @@ TABLE = {
     ),
     "a loss above the range": (
         rp.LossRangeError,
-        r"1\.5.*high=1\.5",
+        r"1\.5.*proves nothing.*high=\.\.\..*clip the losses",
         lambda: table(validation=changed(V, "error", (0, 0), 1.5)),
     ),
     "a loss below the range": (
         rp.LossRangeError,
-        r"-0\.25.*low=-0\.25",
+        r"-0\.25.*proves nothing.*low=\.\.\..*clip the losses",
         lambda: table(calibration=changed(C, "error", (0, 0), -0.25)),
     ),
     "per cent instead of shares": (

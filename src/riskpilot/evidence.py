@@ -23,6 +23,7 @@ Change = Callable[[FloatArray, slice], FloatArray]
 
 _CHUNK = 4_000_000  # losses that are compared at a time
 _COUNTED = 250_000  # losses that are counted at a time
+_EXCEEDING = Risk("exceeding", conditional=True)  # whether a loss is above a limit: 0, 1 or NaN
 _ALIKE = 1.1  # comparisons whose sizes differ by less are tested together
 
 
@@ -50,14 +51,16 @@ def log_p(
     ``thresholds``: where the tail of each row begins, on the unit scale. ``limit``: on the unit
     scale of the statistic; the risk's own where None.
     """
+    own_limit = risk.limit if limit is None else risk.from_unit(limit)
     limit = risk.unit_limit if limit is None else limit
+    assert own_limit is not None
     match risk.statistic:
         case WorstGroup():
             return _worst_group(losses, rows, settings, limit)
         case GroupGap() | Ratio():
             return _contrast(risk, losses, rows, settings, limit)
         case Quantile(level=level):
-            return _quantile(losses, rows, settings, limit, round(1 - level, 12))
+            return _quantile(losses, rows, settings, own_limit, round(1 - level, 12))
         case CVaR(level=level):
             assert thresholds is not None
             return _tail_mean(losses, rows, settings, limit, level, thresholds)
@@ -118,12 +121,15 @@ def _unit_part(
 def _counts(
     losses: RiskLosses, rows: Sequence[int], *which: Callable[[FloatArray], BoolArray]
 ) -> list[npt.NDArray[np.int64]]:
-    """How many losses of each row are of each kind; shape (len(rows),) each."""
+    """How many losses of each row are of each kind, in their own units; shape (len(rows),) each.
+
+    On the unit scale losses that differ may become one number.
+    """
     found = [np.empty(len(rows), np.int64) for _ in which]
     step = max(1, _COUNTED // losses.n_examples)
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
-        values = losses.unit_rows(rows[block])
+        values = losses.rows(rows[block])
         for counts, kind in zip(found, which, strict=True):
             counts[block] = kind(values).sum(axis=1)
     return found
@@ -136,23 +142,28 @@ def _is_there(values: FloatArray) -> BoolArray:
 def _quantile(
     losses: RiskLosses, rows: Sequence[int], settings: Settings, limit: float, share: float
 ) -> FloatArray:
-    """The quantile is at most the limit where P(loss > limit) <= share."""
+    """The quantile is at most the limit where P(loss > limit) <= share.
+
+    ``limit``: in the units of the losses, with which it is compared. A loss on it is not above it.
+    """
     if losses.weights is None:
         above, n = _counts(losses, rows, lambda values: values > limit, _is_there)
         return p_values.log_binomial(above, n, share)
-
-    def is_above(values: FloatArray, block: slice) -> FloatArray:
-        return np.where(_is_there(values), values > limit, np.nan)
-
-    return _betting(losses, rows, settings, share, change=is_above)
+    is_above = np.empty((len(rows), losses.n_examples), np.float16)
+    for i, row in enumerate(rows):
+        values = losses.rows([row])[0]
+        is_above[i] = np.where(_is_there(values), values > limit, np.nan)
+    exceeding = replace(losses, risk=_EXCEEDING, values=is_above, packed=False)
+    return _betting(exceeding, range(len(rows)), settings, share)
 
 
 def _difference(
     losses: RiskLosses, rows: Sequence[int], settings: Settings, limit: float
 ) -> FloatArray:
     """Differences between the three values are rounded up: that raises their mean."""
+    lowest = losses.risk.span[0]
     worse, better, n = _counts(
-        losses, rows, lambda values: values > 0.5, lambda values: values <= 0, _is_there
+        losses, rows, lambda values: values > 0, lambda values: values <= lowest, _is_there
     )
     # 2 * 0.55 - 1 is 0.10000000000000009: a mean of 0.1 sits at the limit, not below it.
     return log_trinomial(worse, better, n, round(2 * limit - 1, 12), settings.delta)
@@ -266,6 +277,8 @@ def _of_many(
 ) -> FloatArray:
     """Comparisons of about the same size are tested together, with as many differences as the
     smallest of them has examples: many short arrays would take longer than one."""
+    if not compared:
+        return np.zeros(len(parts[0]))  # nothing was shown
     sizes = {(i, j): min(parts[i].shape[1], parts[j].shape[1]) for i, j in compared}
     left = sorted(compared, key=lambda pair: sizes[pair])
     worst = np.full(len(parts[0]), -np.inf)

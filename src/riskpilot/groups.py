@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.arrays import in_double, number_array, outside, shown, text_array
 from riskpilot.errors import LossError
 from riskpilot.measures import Contrast, Grouped, GroupGap
 from riskpilot.problem import Risk
-from riskpilot.statistics import within_label
+from riskpilot.statistics import GroupName, name_in_words
 
 FloatArray = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
@@ -22,41 +23,26 @@ class Groups:
     """``names`` of the groups, and for each example the position of its group among them, or -1
     where it belongs to none of them; shape (m,)."""
 
-    names: tuple[str, ...]
+    names: tuple[GroupName, ...]
     codes: npt.NDArray[np.int64]
 
     @property
     def digest(self) -> bytes:
-        told = "\0".join(self.names).encode() + b"\0\0" + self.codes.astype("<i8").tobytes()
-        return hashlib.sha256(told).digest()
+        parts = [(name,) if isinstance(name, str) else name for name in self.names]
+        texts = [b"%d" % len(part) for part in parts] + [t.encode() for p in parts for t in p]
+        return digest_of(*texts, self.codes.astype("<i8").tobytes())
 
     def members(self, position: int) -> npt.NDArray[np.intp]:
         return np.flatnonzero(self.codes == position)
 
 
-def group_names(values: npt.ArrayLike, where: str) -> npt.NDArray[np.str_]:
-    """The group of every example as a text; whole numbers and truth values read alike anywhere.
-
-    >>> group_names([1, 0], "validation").tolist(), group_names([True, False], "v").tolist()
-    (['1', '0'], ['1', '0'])
-    """
-    array = np.asarray(values)
-    if array.dtype.kind == "f":
-        if not np.isfinite(array).all():
-            raise LossError(
-                f"{where}: every example needs a group, but one is NaN or infinite. "
-                f"Name a group for those whose group is not known."
-            )
-        if (array == np.rint(array)).all():
-            array = array.astype(np.int64)
-    if array.dtype.kind == "b":
-        array = array.astype(np.int64)
-    if array.dtype.kind == "O" and any(value is None or value != value for value in array.flat):
-        raise LossError(
-            f"{where}: every example needs a group, but one is missing. "
-            f"Name a group for those whose group is not known."
-        )
-    return array.astype(np.str_)
+def digest_of(*parts: bytes) -> bytes:
+    """Compute the SHA-256 digest of parts, each with its length: other parts never look alike."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.digest()
 
 
 def read_groups(risk: Risk, beside: Mapping[str, npt.ArrayLike], m: int, split: str) -> Groups:
@@ -69,7 +55,7 @@ def read_groups(risk: Risk, beside: Mapping[str, npt.ArrayLike], m: int, split: 
     for name in wanted:
         if name not in known:
             raise LossError(
-                f"{where}: group {name!r} has no example; there are {', '.join(known)}. "
+                f"{where}: group {name!r} has no example; there are {_listed(known)}. "
                 f"A group without examples cannot be judged: bring some, or leave it out."
             )
     if isinstance(statistic, Contrast) and len(wanted) < 2:
@@ -77,7 +63,8 @@ def read_groups(risk: Risk, beside: Mapping[str, npt.ArrayLike], m: int, split: 
             f"{where}: a comparison needs two groups, but all examples are of {known[0]!r}. "
             f"Check the column that the groups were taken from."
         )
-    place = np.array([wanted.index(name) if name in wanted else -1 for name in known])
+    places = {name: place for place, name in enumerate(wanted)}
+    place = np.array([places.get(name, -1) for name in known])
     groups = Groups(wanted, place[codes])
     if isinstance(statistic, GroupGap) and statistic.within is not None:
         labels = _read_labels(risk, beside, statistic.within, "labels", m, split)
@@ -96,8 +83,8 @@ def _read_labels(
             f"{where} are missing. Pass the {what[:-1]} of every example beside the losses: "
             f'{split}={{"{risk.name}": losses, "{name}": array}}.'
         )
-    texts = group_names(values, where)
-    if texts.ndim == 2 and (texts == texts[:1]).all():
+    texts = text_array(values, where)
+    if texts.ndim == 2 and len(texts) and (texts == texts[:1]).all():
         texts = texts[0]
     if texts.shape != (m,):
         raise LossError(
@@ -105,31 +92,53 @@ def _read_labels(
             f"{texts.shape}. They are the same for every configuration."
         )
     found, codes = np.unique(texts, return_inverse=True)
-    return tuple(map(str, found)), codes.reshape(-1)
+    names = tuple(map(str, found))
+    for name in names:
+        if not _is_unicode(name):
+            raise LossError(
+                f"{where} must be texts that can be written, but {name!r} is no Unicode. Decode it "
+                f"with the encoding that it was written in."
+            )
+    return names, codes.reshape(-1)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:20]) + (f" and {len(names) - 20:,} others" if len(names) > 20 else "")
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be written as UTF-8, unlike one with half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _parted(
     groups: Groups, labels: tuple[str, ...], codes: npt.NDArray[np.intp], where: str
 ) -> Groups:
     """Every group parted by label: each part is a group of its own, and all must have examples."""
-    unsorted = [within_label(group, label) for group in groups.names for label in labels]
+    unsorted = [(str(group), label) for group in groups.names for label in labels]
     names = tuple(sorted(unsorted))  # as they come back from a record
-    place = np.array([names.index(name) for name in unsorted])
+    places = {name: place for place, name in enumerate(names)}
+    place = np.array([places[name] for name in unsorted])
     joint = np.where(groups.codes < 0, -1, place[groups.codes * len(labels) + codes])
     sizes = np.bincount(joint[joint >= 0], minlength=len(names))
     if (sizes == 0).any():
         empty = names[int(np.argmin(sizes))]
         raise LossError(
-            f"{where}: {empty!r} (group | label) has no example. Groups are compared within each "
-            f"label: bring some examples, or leave the group out."
+            f"{where}: group {name_in_words(empty)} has no example. Groups are compared within "
+            f"each label: bring some examples, or leave the group out."
         )
     return Groups(names, joint.astype(np.int64))
 
 
 def read_numbers(
     risk: Risk, beside: Mapping[str, npt.ArrayLike], name: str, what: str, m: int, split: str
-) -> FloatArray:
-    """Numbers that stand beside the losses: shape (m,), or a table of equal rows."""
+) -> Array:
+    """Numbers that stand beside the losses, in the type that they have: shape (m,), or a table of
+    equal rows."""
     where = f"{split}: the {what} {name!r} of {risk.name!r}"
     values = beside.get(name)
     if values is None:
@@ -137,15 +146,11 @@ def read_numbers(
             f"{where} are missing. Pass one number per example beside the losses: "
             f'{split}={{"{risk.name}": losses, "{name}": array}}.'
         )
-    array = np.asarray(values)
-    if array.dtype.kind not in "biuf":
-        raise LossError(
-            f"{where} must be numbers or booleans, but their type is {array.dtype}. "
-            f"Convert them to float."
-        )
-    numbers = array.astype(np.float64)
-    if numbers.ndim == 2 and np.array_equal(
-        numbers, np.broadcast_to(numbers[:1], numbers.shape), equal_nan=True
+    numbers = number_array(values, where)
+    if (
+        numbers.ndim == 2
+        and len(numbers)
+        and ((numbers == numbers[:1]) | (np.isnan(numbers) & np.isnan(numbers[:1]))).all()
     ):
         numbers = numbers[0]
     if numbers.shape != (m,):
@@ -160,15 +165,16 @@ def read_weights(
     risk: Risk, beside: Mapping[str, npt.ArrayLike], m: int, split: str
 ) -> FloatArray | None:
     """The weights of the examples as shares of the largest that there can be; shape (m,)."""
-    if risk.weights is None or risk.largest_weight is None:
+    largest = risk.largest_weight
+    if risk.weights is None or largest is None:
         return None
     weights = read_numbers(risk, beside, risk.weights, "weights", m, split)
-    bad = weights[~((weights >= 0) & (weights <= risk.largest_weight))]
+    bad = weights[outside(weights, 0.0, largest) | np.isnan(weights)]
     if bad.size:
         raise LossError(
             f"{split}: the weights {risk.weights!r} of {risk.name!r} must lie in "
-            f"[0, {risk.largest_weight:g}], the bound that was declared, but one is {bad[0]:g}. "
+            f"[0, {largest:g}], the bound that was declared, but one is {shown(float(bad[0]))}. "
             f"Declare a bound that holds for all examples there can be: a bound read off the "
             f"sample proves nothing."
         )
-    return np.asarray(weights / risk.largest_weight)
+    return np.asarray(in_double(weights, largest) / largest)

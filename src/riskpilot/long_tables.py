@@ -3,12 +3,13 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.arrays import is_missing
 from riskpilot.errors import LeakageError, TableError
 
 Array = npt.NDArray[Any]
@@ -62,11 +63,12 @@ class Labels:
 
 @dataclass(frozen=True)
 class LongTable:
-    """The columns of a file: those of `NOT_LOSSES` that it has, and its losses, shape (rows,), with
-    what stands beside them; groups may be texts."""
+    """The columns of a file: those of `NOT_LOSSES` that it has, its losses and the numbers beside
+    them, shape (rows,), and the names beside them: groups, labels."""
 
     labels: Mapping[str, Labels]
     losses: Mapping[str, Array]
+    names: Mapping[str, Labels] = field(default_factory=dict)
 
 
 def tabulate(file: str, table: LongTable) -> LossTable:
@@ -85,6 +87,9 @@ def tabulate(file: str, table: LongTable) -> LossTable:
         rows = np.flatnonzero(which == i)
         order, ids[split] = _rectangle(file, split, configs, config_codes, examples, rows)
         shaped = {name: column[order] for name, column in table.losses.items()}
+        shaped |= {
+            name: _one_row(file, name, column, order) for name, column in table.names.items()
+        }
         # A column that is empty throughout a split was not measured on it.
         parts[split] = {name: part for name, part in shaped.items() if not _is_empty(part)}
     _check_ids(file, ids["validation"], ids["calibration"])
@@ -98,7 +103,26 @@ def tabulate(file: str, table: LongTable) -> LossTable:
 
 
 def _is_empty(part: Array) -> bool:
+    if part.dtype.kind == "O":
+        return all(map(is_missing, part.flat))
     return part.dtype.kind == "f" and bool(np.isnan(part).all())
+
+
+def _one_row(file: str, name: str, column: Labels, order: IntArray) -> Array:
+    """The names of the examples of a split, as the file has them; shape (m,)."""
+    codes = column.codes[order]
+    differing = np.argwhere(codes != codes[0])
+    if len(differing):
+        row, place = differing[0]
+        one, other = (column.values[codes[i, place]] for i in (0, row))
+        raise TableError(
+            f"{file!r}: {name!r} must be the same for every configuration, but one example has "
+            f"{one!r} in one and {other!r} in another. Give every example one group and one label; "
+            f"without a column example, list the examples of all configurations in one order."
+        )
+    values = np.empty(len(column.values), dtype=np.object_)
+    values[:] = column.values
+    return np.asarray(values[codes[0]])
 
 
 def parse_config(label: Any) -> dict[str, Any]:
@@ -205,14 +229,15 @@ def _examples(file: str, labels: Labels) -> Labels:
             f"{file!r}: some rows have no example id and others do. Give every row one, or leave "
             f"the column out."
         )
-    keys: list[Any]
+    texts = [str(value) for value in labels.values]
     try:
-        keys = [float(value) for value in labels.values]
-        if not all(map(math.isfinite, keys)):
+        sizes = [float(value) for value in labels.values]
+        if not all(map(math.isfinite, sizes)):
             raise ValueError
-    except (TypeError, ValueError):
-        keys = [str(value) for value in labels.values]
-    order = sorted(range(len(keys)), key=keys.__getitem__)
+    except (TypeError, ValueError, OverflowError):
+        sizes = [0.0] * len(texts)
+    # "1" and "01" are two ids of one size.
+    order = sorted(range(len(texts)), key=lambda i: (sizes[i], texts[i]))
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     return Labels([labels.values[i] for i in order], rank[labels.codes])
@@ -257,7 +282,8 @@ def _rectangle(
             f"and {configs[0]} differ, as at example {examples.values[ids[row, column]]!r}. "
             f"Evaluate all of them on the same examples."
         )
-    return order, np.array([examples.values[code] for code in ids[0]])
+    texts = np.array([str(value) for value in examples.values], dtype=np.object_)
+    return order, texts[ids[0]]
 
 
 def _check_ids(file: str, validation: Array | None, calibration: Array | None) -> None:
@@ -267,7 +293,7 @@ def _check_ids(file: str, validation: Array | None, calibration: Array | None) -
     if len(shared):
         raise LeakageError(
             f"{file!r}: validation and calibration must not share examples, but {len(shared)} ids "
-            f"occur in both, such as {shared[0].item()!r}. Remove them from one of the two; if "
+            f"occur in both, such as {str(shared[0])!r}. Remove them from one of the two; if "
             f"they are different examples that are counted from 0 in each split, give them ids of "
             f"their own, or leave the column example out."
         )

@@ -9,9 +9,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from riskpilot.errors import LeakageError, LossError, LossRangeError
-from riskpilot.groups import Groups, read_groups, read_numbers, read_weights
-from riskpilot.measures import Difference
+from riskpilot.arrays import (
+    LARGEST_WHOLE,
+    as_read,
+    in_double,
+    number_array,
+    outside,
+    shown,
+    text_array,
+)
+from riskpilot.errors import LeakageError, LossError, LossRangeError, ProblemError
+from riskpilot.groups import Groups, digest_of, read_groups, read_numbers, read_weights
+from riskpilot.measures import Difference, Quantile
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import AnySummary, GroupSummary, Summary
 from riskpilot.sums import gatherer
@@ -63,13 +72,23 @@ class RiskLosses:
     weights: FloatArray | None = None
     packed: bool = False
 
-    def unit_rows(self, rows: Sequence[int]) -> FloatArray:
-        """The losses of some configurations on the unit scale, shape (len(rows), m)."""
+    def rows(self, rows: Sequence[int]) -> FloatArray:
+        """The losses, or differences, of some configurations in their own units, shape
+        (len(rows), m)."""
         assert self.values is not None
         chosen = self.values[list(rows)]
         if self.packed:
-            return np.unpackbits(chosen, axis=1, count=self.n_examples).astype(np.float64)
-        return _to_unit(chosen, self.risk)
+            bits = np.unpackbits(chosen, axis=1, count=self.n_examples)
+            return np.asarray(np.array(self.risk.span)[bits])
+        return as_given(self.risk, chosen)
+
+    def unit_rows(self, rows: Sequence[int]) -> FloatArray:
+        """The losses of some configurations on the unit scale, shape (len(rows), m)."""
+        if self.packed:
+            assert self.values is not None
+            bits = np.unpackbits(self.values[list(rows)], axis=1, count=self.n_examples)
+            return bits.astype(np.float64)
+        return _to_unit(self.rows(rows), self.risk)
 
 
 @dataclass(frozen=True)
@@ -92,13 +111,11 @@ class _Losses:
     def digest(self, rows: Sequence[int] | None = None) -> str:
         """Of the risks' losses and the free objective, of some configurations or of all."""
         chosen = range(self.n_configs) if rows is None else rows
-        digest = hashlib.sha256()
-        for risk in self.problem.risks:
-            row_digests = self.risks[risk.name].row_digests
-            digest.update(b"".join(row_digests[row] for row in chosen))
+        digests = [self.risks[risk.name].row_digests for risk in self.problem.risks]
+        parts = [b"".join(of_risk[row] for row in chosen) for of_risk in digests]
         if self.free is not None:
-            digest.update(np.ascontiguousarray(self.free[list(chosen)], dtype="<f8").tobytes())
-        return digest.hexdigest()
+            parts.append(np.ascontiguousarray(self.free[list(chosen)], dtype="<f8").tobytes())
+        return digest_of(*parts).hex()
 
 
 @dataclass(frozen=True)
@@ -123,7 +140,7 @@ def validation_losses(problem: Problem, losses: LossMapping) -> ValidationLosses
     if problem.minimize not in losses:
         raise LossError(
             f"validation: the free objective {problem.minimize!r} is missing. Give it as one "
-            f"number per configuration or as per-example losses; got {sorted(losses)}."
+            f"number per configuration or as per-example losses; got {sorted(map(str, losses))}."
         )
     n_configs = len(next(iter(risks.values())).row_digests)
     free, error = _read_free(problem.minimize, losses[problem.minimize], n_configs, "validation")
@@ -161,11 +178,13 @@ def check_ids(validation_ids: Any, calibration_ids: Any) -> None:
     """Refuse ids that occur in both splits."""
     if validation_ids is None or calibration_ids is None:
         return
-    shared = np.intersect1d(np.asarray(validation_ids), np.asarray(calibration_ids))
+    shared = np.intersect1d(
+        text_array(validation_ids, "validation_ids"), text_array(calibration_ids, "calibration_ids")
+    )
     if len(shared):
         raise LeakageError(
             f"Validation and calibration must not share examples, but {len(shared)} ids occur in "
-            f"both, such as {shared[0]!r}. Remove them from one of the two."
+            f"both, such as {str(shared[0])!r}. Remove them from one of the two."
         )
 
 
@@ -206,7 +225,8 @@ def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, 
             f'Write {split}={{"{problem.names[0]}": array, ...}}.'
         )
     known = {*problem.names, problem.minimize, *problem.beside}
-    unknown = sorted(set(map(str, losses)) - known)
+    check_names(losses, split)
+    unknown = sorted(set(losses) - known)
     if unknown:
         raise LossError(
             f"{split}: {unknown[0]!r} is neither a risk nor the free objective"
@@ -233,32 +253,52 @@ def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, 
     return result
 
 
-def _as_table(name: str, losses: npt.ArrayLike, split: str) -> Array:
-    try:
-        array = np.asarray(losses)
-    except ValueError as error:
+def check_names(losses: LossMapping, split: str) -> None:
+    """Refuse losses under anything but a text: 1 and "1" are different keys."""
+    odd = next((name for name in losses if not isinstance(name, str)), None)
+    if odd is not None:
         raise LossError(
-            f"{split}: the losses of {name!r} must form a rectangle (configurations x examples), "
-            f"but rows differ in length. Give every configuration the same examples."
-        ) from error
-    if array.dtype.kind not in "biuf":
-        raise LossError(
-            f"{split}: the losses of {name!r} must be numbers or booleans, but their type is "
-            f"{array.dtype}. Convert them to float."
+            f"{split}: losses are named by texts, but one name is {odd!r}, a "
+            f"{type(odd).__name__}. Use the name of the risk or of the free objective."
         )
-    return array
+
+
+def check_scale(risk: Risk) -> None:
+    """Refuse a range in which double precision cannot tell the limit from its surroundings.
+
+    Means are taken on the unit scale. The test of a quantile compares the losses as they are.
+    """
+    low, high = risk.span
+    if not np.isfinite(high - low):
+        raise ProblemError(
+            f"Risk {risk.name!r}: the range must have a width that is a number, but "
+            f"[{risk.low:g}, {risk.high:g}] is wider than the largest one (1.8e308). Declare a "
+            f"narrower range."
+        )
+    if risk.limit is None or isinstance(risk.statistic, Quantile):
+        return
+    blurred = abs(risk.from_unit(risk.to_unit(risk.limit)) - risk.limit)
+    if blurred > 1e-6 * abs(risk.limit) or not 0 < risk.unit_limit < 1:
+        raise ProblemError(
+            f"Risk {risk.name!r}: the limit {risk.limit:g} must be a number that the range "
+            f"[{risk.low:g}, {risk.high:g}] resolves, but in double precision it is lost among "
+            f"losses so large. Declare a range no wider than what can occur, or clip the losses at "
+            f"values fixed beforehand; a Quantile is tested whatever the range."
+        )
 
 
 def _read_risk(risk: Risk, losses: npt.ArrayLike, beside: LossMapping, split: str) -> RiskLosses:
-    array = _as_table(risk.name, losses, split)
+    check_scale(risk)
+    what = f"{split}: the losses of {risk.name!r}"
+    array = number_array(losses, what, missing_as_nan=risk.conditional)
     if array.ndim != 2:
         raise LossError(
-            f"{split}: the losses of {risk.name!r} must have shape (configurations, examples), "
+            f"{what} must have shape (configurations, examples), "
             f"but it is {array.shape}. For one configuration use losses[None, :]."
         )
     if 0 in array.shape:
         raise LossError(
-            f"{split}: the losses of {risk.name!r} are empty, shape {array.shape}. "
+            f"{what} are empty, shape {array.shape}. "
             f"A certificate needs at least one configuration and one example."
         )
     m = array.shape[1]
@@ -271,14 +311,27 @@ def _read_risk(risk: Risk, losses: npt.ArrayLike, beside: LossMapping, split: st
     return _read_table(risk, array, split, groups, weights)
 
 
-def _differences(risk: Risk, array: Array, reference: FloatArray, split: str) -> Array:
-    """Losses less those of the reference; NaN where one of the two does not count."""
+def _differences(risk: Risk, array: Array, reference: Array, split: str) -> Array:
+    """Losses less those of the reference, both in range; NaN where an example does not count."""
     base = _in_range(risk, reference, split)
-    if array.dtype == np.bool_ and ((base == 0) | (base == 1)).all():
-        return np.subtract(array, base.astype(np.int8), dtype=np.int8)
-    differences = np.empty(array.shape)
+    in_unit = risk.low <= 0 and risk.high >= 1 and bool(((base == 0) | (base == 1)).all())
+    truths = array.dtype == np.bool_ and in_unit
+    differences = np.empty(array.shape, dtype=np.int8 if truths else np.float64)
+    counts = ~np.isnan(base)
     for rows in _blocks(len(array), array.shape[1] * array.itemsize):
-        np.subtract(_in_range(risk, array[rows], split), base, out=differences[rows])
+        block = array[rows]
+        if truths:
+            np.subtract(block, base.astype(np.int8), out=differences[rows], dtype=np.int8)
+            continue
+        losses = _in_range(risk, block, split)
+        if risk.conditional and (np.isnan(losses) == counts).any():
+            raise LossError(
+                f"{split}: the losses of {risk.name!r} and those of the reference must count for "
+                f"the same examples, but for some only one of the two is NaN. No test is known "
+                f"here for the difference of two rates that are taken over different examples: "
+                f"limit each of them on its own."
+            )
+        np.subtract(losses, base, out=differences[rows])
     return differences
 
 
@@ -309,9 +362,11 @@ def _read_table(
             digests.extend(_digest_bits(m, row) for row in bits)
             continue
         packable = False
-        if not isinstance(risk.statistic, Difference):  # those were checked one by one
-            block = _in_range(risk, block, split)
-        unit = _to_unit(block, risk)
+        if isinstance(risk.statistic, Difference):  # those were checked one by one
+            losses = as_given(risk, block)
+        else:
+            losses = _in_range(risk, block, split)
+        unit = _to_unit(losses, risk)
         counts = ~np.isnan(unit)
         n[rows] = counts.sum(axis=1)
         filled = np.where(counts, unit, 0.0)
@@ -323,13 +378,13 @@ def _read_table(
         above_zero[rows] = np.count_nonzero(filled, axis=1)
         if more is not None:
             more.add(rows, filled, counts)
-        digests.extend(_digest_row(risk, row) for row in block)
+        digests.extend(_digest_row(risk, row) for row in losses)
     plain = Summary(n, total, squares, above_zero, binary)
     summary = plain if more is None else more.summary(plain)
     if groups is not None or weights is not None:
         own = b"" if groups is None else groups.digest
-        own += b"" if weights is None else weights.astype("<f8").tobytes()
-        digests = [hashlib.sha256(own + digest).digest() for digest in digests]
+        shares = b"" if weights is None else weights.astype("<f8").tobytes()
+        digests = [digest_of(own, shares, digest) for digest in digests]
     values = packed if packable else array
     return RiskLosses(risk, values, m, summary, tuple(digests), groups, weights, packable)
 
@@ -342,64 +397,104 @@ def _at_top(risk: Risk, block: Array) -> Array | None:
             return block
         if block.dtype.itemsize == 1 and block.min() >= 0 and block.max() <= 1:
             return block.view(np.bool_) if block.flags.c_contiguous else block != 0
-    at_top = block == high
-    n_at_ends = np.count_nonzero(at_top) + np.count_nonzero(block == low)
+    at_top = block == as_read(high, block.dtype)
+    n_at_ends = np.count_nonzero(at_top) + np.count_nonzero(block == as_read(low, block.dtype))
     return at_top if n_at_ends == block.size else None
 
 
+def as_given(risk: Risk, values: Array) -> FloatArray:
+    """Losses in double precision. The ends of the range, and the limit of a quantile, are read in
+    the precision of the losses: a loss that sits there in its own precision sits there."""
+    exceeded = isinstance(risk.statistic, Quantile) and risk.limit is not None
+    return in_double(values, *((risk.limit or 0.0,) if exceeded else ()), *risk.span)
+
+
 def _in_range(risk: Risk, block: Array, split: str) -> FloatArray:
-    values = np.asarray(block, dtype=np.float64)
-    if not risk.conditional and np.isnan(values).any():
+    """Losses, or those of a reference, in double precision; an error where one is out of range.
+
+    The one place where ranges are checked, whatever the statistic and the type of the losses.
+    """
+    what = f"{split}: losses of {risk.name!r}"
+    if block.dtype.kind == "f" and not risk.conditional and np.isnan(block).any():
         raise LossError(
             f"{split}: a loss of {risk.name!r} is NaN. If a NaN means that the example does not "
             f"count for this risk, declare it: Risk({risk.name!r}, ..., conditional=True)."
         )
-    outside = (values < risk.low) | (values > risk.high)
-    if outside.any():
-        bad = values[outside]
+    if as_read(risk.low, block.dtype) == as_read(risk.high, block.dtype):
+        raise LossError(
+            f"{what} must tell the ends of the range apart, but in {block.dtype} "
+            f"[{risk.low!r}, {risk.high!r}] is one number. Make them in double precision."
+        )
+    out = outside(block, risk.low, risk.high)
+    if out.any():
+        bad = in_double(block[out])
         worst = float(bad[np.argmax(np.maximum(risk.low - bad, bad - risk.high))])
-        side = "high" if worst > risk.high else "low"
-        way_out = (
-            f"If losses can be that {'large' if side == 'high' else 'small'}, declare it: "
-            f"Risk({risk.name!r}, ..., {side}={worst:g})."
-            if np.isfinite(worst)
-            else "An infinite loss has no valid test: clip it and declare the range."
-        )
         raise LossRangeError(
-            f"{split}: losses of {risk.name!r} must lie in [{risk.low:g}, {risk.high:g}], "
-            f"but one is {worst:g}. {way_out}"
+            f"{what} must lie in [{risk.low:g}, {risk.high:g}], but one is {shown(worst)}. "
+            + _way_out_of_range(risk, worst)
         )
-    return values
+    if block.dtype.kind in "iu" and max(abs(risk.low), abs(risk.high)) >= LARGEST_WHOLE:
+        _check_whole(block, what)
+    return in_double(block, risk.low, risk.high)
+
+
+def _way_out_of_range(risk: Risk, worst: float) -> str:
+    if not np.isfinite(worst):
+        return (
+            "An infinite loss has no valid test: clip the losses at a value that was fixed before "
+            "the data was seen, and declare that value as the end of the range."
+        )
+    side, extreme = ("high", "largest") if worst > risk.high else ("low", "smallest")
+    return (
+        f"A range is known before the data is seen; one that is read off the sample proves "
+        f"nothing. Declare the {extreme} loss that can occur at all, Risk({risk.name!r}, ..., "
+        f"{side}=...), or clip the losses at a value that was fixed beforehand."
+    )
+
+
+def _check_whole(block: Array, what: str) -> None:
+    """Refuse whole numbers that double precision would round."""
+    if (np.abs(block.astype(np.float64)) >= LARGEST_WHOLE).any():
+        raise LossError(
+            f"{what} must be numbers that can be told from their neighbours, but some are whole "
+            f"numbers of {LARGEST_WHOLE:,} and more. Measure them in a larger unit, as floats."
+        )
 
 
 def _read_free(
     name: str, losses: npt.ArrayLike, n_configs: int, split: str
 ) -> tuple[FloatArray, FloatArray | None]:
-    values = np.asarray(_as_table(name, losses, split), dtype=np.float64)
+    what = f"{split}: the values of {name!r}"
+    values = np.asarray(number_array(losses, what), dtype=np.float64)
     if values.ndim not in (1, 2) or values.shape[0] != n_configs or values.size == 0:
         raise LossError(
             f"{split}: the free objective {name!r} must have shape ({n_configs},) or "
             f"({n_configs}, examples), one row per configuration, but it is {values.shape}. "
             f"Give one number or one row of losses for each of the {n_configs} configurations."
         )
-    if not np.isfinite(values).all():
-        bad = values[~np.isfinite(values)][0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = values if values.ndim == 1 else values.mean(axis=1)
+    if not np.isfinite(means).all():
+        bad = [*values[~np.isfinite(values)], *means[~np.isfinite(means)]][0]
         raise LossError(
             f"{split}: the free objective {name!r} must be finite, but a value is {bad}. "
             f"Leave the configuration out, or give it a large finite value."
         )
     if values.ndim == 1:
         return values, None
-    error = values.std(axis=1) / np.sqrt(values.shape[1])
-    return values.mean(axis=1), error
+    with np.errstate(over="ignore"):
+        return means, values.std(axis=1) / np.sqrt(values.shape[1])
 
 
-def _to_unit(values: Array, risk: Risk) -> FloatArray:
-    unit = np.asarray(values, dtype=np.float64)
+def _to_unit(losses: FloatArray, risk: Risk) -> FloatArray:
+    """Losses on the unit scale. No rounding takes one that is not at an end of the range there."""
     low, high = risk.span
     if (low, high) == (0.0, 1.0):
-        return unit
-    return np.clip((unit - low) / (high - low), 0.0, 1.0)
+        return losses
+    unit = np.clip((losses - low) / (high - low), 0.0, 1.0)
+    unit[(unit == 0) & (losses > low)] = np.finfo(np.float64).smallest_subnormal
+    unit[(unit == 1) & (losses < high)] = np.nextafter(1.0, 0.0)
+    return unit
 
 
 def _blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
@@ -412,7 +507,7 @@ def _digest_row(risk: Risk, row: Array) -> bytes:
     at_top = _at_top(risk, row[None])
     if at_top is not None:
         return _digest_bits(row.size, np.packbits(at_top[0]))
-    values = np.array(row, dtype="<f8")
+    values = np.array(row, dtype="<f8") + 0.0  # the zero below zero is zero
     values[np.isnan(values)] = np.nan  # one bit pattern for every NaN
     return hashlib.sha256(b"float64:%d:" % row.size + values.tobytes()).digest()
 

@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-import numpy as np
 import numpy.typing as npt
 import optuna
 from optuna.trial import FrozenTrial, TrialState
@@ -20,7 +19,6 @@ from riskpilot.store import (
     ERROR_KEY,
     RECORD_KEY,
     Record,
-    check_validation_size,
     problem_of,
     read_calibration,
     read_validation,
@@ -84,8 +82,7 @@ def objective(
                         f"{type(evaluation).__name__}. Write return Evaluation(validation={{...}}, "
                         f"calibration={{...}})."
                     )
-                sizes.check(problem, evaluation)
-                written = write_evaluation(study, trial, problem, evaluation)
+                written = write_evaluation(study, trial, problem, evaluation, sizes.known())
         except optuna.TrialPruned:
             raise
         except Exception as error:
@@ -108,15 +105,13 @@ class _ValidationSize:
         self._study = study
         self._n: int | None = None
 
-    def check(self, problem: Problem, evaluation: Evaluation) -> None:
+    def known(self) -> int | None:
+        """Return that number, or None before the first trial has finished."""
         if self._n is None:  # asked until there is a finished trial, and then never again
             trials = self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
             records = (record_of(trial) for trial in trials)
             self._n = next((record.n_validation for record in records if record), None)
-        shapes = {np.shape(evaluation.validation.get(name, ())) for name in problem.names}
-        if self._n is None or len(shapes) > 1 or len(shape := shapes.pop()) != 1:
-            return  # what is odd in itself is told when it is read
-        check_validation_size(self._n, shape[0])
+        return self._n
 
 
 def _values(problem: Problem, record: Record) -> tuple[float, ...]:

@@ -45,15 +45,22 @@ def log_trinomial(
 def _p_value(worse: int, better: int, n: int, limit: float, delta: float) -> float:
     if n == 0 or worse - better >= n * limit:
         return 1.0
-    most = min(n, math.ceil(_window(n, limit + _edges(better, n, limit, 1.0)[-1])[1]))
+    most = min(n, math.ceil(_window(n, _worse(limit, _edges(better, n, limit, 1.0)[-1]))[1]))
     least = _least_better(_score(worse, better, n, limit), n, limit, most)
     for width in (_COARSE, _FINE):
         edges = _edges(better, n, limit, width)
+        got_worse = _worse(limit, edges)
         # Fewer got worse and more got better than anywhere in the cell: an upper bound on it.
-        p = _largest(least, n, limit + edges[:-1], np.minimum(edges[1:], 1 - limit - edges[:-1]))
-        if p < delta or _largest(least, n, limit + edges, edges) >= delta:
+        p = _largest(least, n, got_worse[:-1], np.minimum(edges[1:], 1 - got_worse[:-1]))
+        if p < delta or _largest(least, n, got_worse, edges) >= delta:
             break
     return min(p + _OUTSIDE + _TAILS, 1.0)
+
+
+def _worse(limit: float, better: FloatArray) -> FloatArray:
+    """The share that got worse where the mean is at the limit, given the share that got better. At
+    a limit below 0 rounding would take it below 0."""
+    return np.maximum(limit + better, 0.0)
 
 
 def _score(worse: IntArray | int, better: IntArray | int, n: int, limit: float) -> FloatArray:

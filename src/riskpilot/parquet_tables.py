@@ -13,7 +13,7 @@ from riskpilot.long_tables import NOT_LOSSES, Labels, LongTable, check_header
 
 
 def read_columns(path: Path, groups: Collection[str] = ()) -> LongTable:
-    """The columns of a Parquet file, as `tabulate` takes them; ``groups`` may be texts."""
+    """The columns of a Parquet file, as `tabulate` takes them; ``groups`` hold names."""
     try:
         table = pq.ParquetFile(path).read()
     except (pa.ArrowException, OSError) as error:
@@ -23,19 +23,18 @@ def read_columns(path: Path, groups: Collection[str] = ()) -> LongTable:
         ) from error
     names = list(table.column_names)
     check_header(path.name, names)
-    labels, losses = {}, {}
+    labels, losses, group_names = {}, {}, {}
     for name in names:
         if name.startswith("__index_level_"):
             continue  # what pandas adds for its own use
         column = table.column(name)
         if name in NOT_LOSSES:
             labels[name] = _labels(path.name, name, column)
-        elif name in groups and not _is_number(column.type):
-            found = _labels(path.name, name, column)
-            losses[name] = np.array(found.values, dtype=np.object_)[found.codes]
+        elif name in groups:
+            group_names[name] = _labels(path.name, name, column)
         else:
             losses[name] = _numbers(path.name, name, column)
-    return LongTable(labels, losses)
+    return LongTable(labels, losses, group_names)
 
 
 def _labels(file: str, name: str, column: Any) -> Labels:

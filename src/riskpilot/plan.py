@@ -16,7 +16,13 @@ from riskpilot.p_values import log_normal
 from riskpilot.pareto import non_dominated
 from riskpilot.problem import Problem, Risk
 from riskpilot.procedures import Procedure
-from riskpilot.statistics import GroupSummary, family, log_p_for_order
+from riskpilot.statistics import (
+    GroupName,
+    GroupSummary,
+    family,
+    log_p_for_order,
+    name_in_words,
+)
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -46,7 +52,7 @@ class TestPlan:
     n_validation: int
     validation_digest: str
     seed: int
-    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    groups: Mapping[str, tuple[GroupName, ...]] = field(default_factory=dict)
     thresholds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     estimates: tuple[tuple[float, ...], ...] | None = None
 
@@ -209,7 +215,9 @@ def run_test(
     )
 
 
-def _check_groups(name: str, planned: tuple[str, ...], calibration: CalibrationLosses) -> None:
+def _check_groups(
+    name: str, planned: tuple[GroupName, ...], calibration: CalibrationLosses
+) -> None:
     summary = calibration.risks[name].summary
     assert isinstance(summary, GroupSummary)
     odd = sorted(set(planned) ^ set(summary.names))
@@ -218,7 +226,7 @@ def _check_groups(name: str, planned: tuple[str, ...], calibration: CalibrationL
             ("validation", "calibration") if odd[0] in planned else ("calibration", "validation")
         )
         raise LossError(
-            f"Risk {name!r}: validation and calibration need the same groups, but {odd[0]!r} is "
-            f"in {where} and not in {other}. Bring examples of it, or name the groups that count: "
-            f"groups=(...) of the statistic."
+            f"Risk {name!r}: validation and calibration need the same groups, but "
+            f"{name_in_words(odd[0])} is in {where} and not in {other}. Bring examples of it, or "
+            f"name the groups that count: groups=(...) of the statistic."
         )

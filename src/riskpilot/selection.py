@@ -29,7 +29,12 @@ from riskpilot.plots import Background, Search, trade_off
 from riskpilot.problem import Problem
 from riskpilot.procedures import Procedure, fixed_sequence
 from riskpilot.report import write_report
-from riskpilot.statistics import GroupSummary, fewest_examples, steering_family
+from riskpilot.statistics import (
+    GroupSummary,
+    fewest_examples,
+    name_in_words,
+    steering_family,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -320,12 +325,15 @@ def _too_few(plan: TestPlan, result: TestResult, i: int, at: int) -> str | None:
     if sizes[smallest] >= needs:
         return None
     return (
-        f"group {summary.names[smallest]!r} cannot be certified with {sizes[smallest]:,} examples; "
+        f"group {name_in_words(summary.names[smallest])} cannot be certified with "
+        f"{sizes[smallest]:,} examples; "
         f"it needs {needs:,}"
     )
 
 
 def _p(log_p: float) -> str:
+    if log_p == -math.inf:
+        return "0"
     if log_p < math.log(1e-300):  # below what a float holds
         exponent = math.floor(log_p / math.log(10))
         return f"{math.exp(log_p - exponent * math.log(10)):.1f}e{exponent}"

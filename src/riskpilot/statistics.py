@@ -24,6 +24,8 @@ from riskpilot.problem import Risk
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+GroupName = str | tuple[str, str]
+"""The name of a group; where groups are compared within labels, of a group and a label."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class GroupSummary:
     """
 
     statistic: Grouped
-    names: tuple[str, ...]
+    names: tuple[GroupName, ...]
     sums: tuple[Summary, ...]
 
     threshold = None
@@ -129,6 +131,9 @@ class GroupSummary:
         if isinstance(self.statistic, WorstGroup):
             worst = np.lexsort((-n, mean), axis=0)[-1]
             return _at(worst, mean), _at(worst, error), _at(worst, n)
+        if not self.pairs:  # nothing to compare says nothing good
+            ones = np.ones(mean.shape[1])
+            return ones, ones, np.zeros(mean.shape[1], dtype=np.int64)
         first = second = np.zeros(mean.shape[1], dtype=np.intp)
         largest = np.full(mean.shape[1], -np.inf)
         smallest = np.zeros(mean.shape[1], dtype=np.int64)
@@ -158,9 +163,12 @@ class GroupSummary:
         return pairs(self.statistic, self.names)
 
     def scores(self, limit: float) -> FloatArray:
-        """The largest distance from the limit among the comparisons, in standard errors."""
+        """The largest distance from the limit among the comparisons, in standard errors.
+
+        Infinite where there is nothing to compare: that shows no limit to be kept.
+        """
         mean, error, n = self._groups
-        worst = np.full(mean.shape[1], -np.inf)
+        worst = np.full(mean.shape[1], -np.inf if self.pairs else np.inf)
         for i, j in self.pairs:
             value = self._value(mean[i], mean[j], np.minimum(n[i], n[j]))
             spread = self._error(mean[i], error[i], mean[j], error[j])
@@ -195,7 +203,9 @@ class GroupSummary:
             "squares": sum(part["squares"] for part in parts),
             "above_zero": sum(part["above_zero"] for part in parts),
             "binary": self.binary,
-            "groups": dict(zip(self.names, parts, strict=True)),
+            "groups": [
+                {**_name_record(name), **part} for name, part in zip(self.names, parts, strict=True)
+            ],
         }
 
 
@@ -212,35 +222,39 @@ def _ratio(one: FloatArray, other: FloatArray) -> FloatArray:
     return np.where(other > 0, one / np.maximum(other, 1e-12), 1.0)
 
 
-_LABEL = " | "  # between the names of a group and of the label within which it is compared
+def name_in_words(name: GroupName) -> str:
+    """The name of a group as messages show it.
+
+    >>> name_in_words("a"), name_in_words(("a", "0"))
+    ("'a'", "'a' of label '0'")
+    """
+    return repr(name) if isinstance(name, str) else f"{name[0]!r} of label {name[1]!r}"
 
 
-def within_label(group: str, label: str) -> str:
-    """The name of the examples of one group and one label."""
-    return f"{group}{_LABEL}{label}"
+def _name_record(name: GroupName) -> dict[str, str]:
+    return {"group": name} if isinstance(name, str) else {"group": name[0], "label": name[1]}
 
 
-def pairs(statistic: Contrast, names: Sequence[str]) -> list[tuple[int, int]]:
+def _recorded_name(part: Mapping[str, Any]) -> GroupName:
+    return (part["group"], part["label"]) if "label" in part else part["group"]
+
+
+def pairs(statistic: Contrast, names: Sequence[GroupName]) -> list[tuple[int, int]]:
     """Positions of the groups that are compared: the first with the second, or each with each;
     those of the same label, where labels part them.
 
     >>> pairs(GroupGap(), ("a", "b"))
     [(0, 1), (1, 0)]
-    >>> pairs(GroupGap(within="label"), ("a | 0", "a | 1", "b | 0", "b | 1"))
+    >>> pairs(GroupGap(within="label"), (("a", "0"), ("a", "1"), ("b", "0"), ("b", "1")))
     [(0, 2), (1, 3), (2, 0), (3, 1)]
     """
-    parted = isinstance(statistic, GroupGap) and statistic.within is not None
-    label = [name.rpartition(_LABEL)[2] if parted else "" for name in names]
+    parted = [(name, "") if isinstance(name, str) else name for name in names]
     places = range(len(names))
-    together = [(i, j) for i in places for j in places if i != j and label[i] == label[j]]
+    together = [(i, j) for i in places for j in places if i != j and parted[i][1] == parted[j][1]]
     if not statistic.directed:
         return together
     assert statistic.groups is not None
-    first = [
-        within_label(statistic.groups[0], label[i]) if parted else statistic.groups[0]
-        for i in places
-    ]
-    return [(i, j) for i, j in together if names[i] == first[i]]
+    return [(i, j) for i, j in together if parted[i][0] == statistic.groups[0]]
 
 
 class Recorded(Protocol):
@@ -259,7 +273,7 @@ class Recorded(Protocol):
     @property
     def threshold(self) -> float | None: ...
     @property
-    def groups(self) -> Mapping[str, Mapping[str, Any]] | None: ...
+    def groups(self) -> Sequence[Mapping[str, Any]] | None: ...
 
 
 def summary_of(risk: Risk, rows: Sequence[Recorded]) -> AnySummary:
@@ -271,10 +285,10 @@ def summary_of(risk: Risk, rows: Sequence[Recorded]) -> AnySummary:
     if not isinstance(statistic, Grouped):
         fields = ("n", "total", "squares", "above_zero", "binary", "threshold")
         return _stacked([{name: getattr(row, name) for name in fields} for row in rows])
-    groups = [row.groups or {} for row in rows]
+    groups = [{_recorded_name(part): part for part in row.groups or ()} for row in rows]
     known = tuple(sorted({name for row in groups for name in row}))
     parted = isinstance(statistic, GroupGap) and statistic.within is not None
-    names = known if parted or statistic.groups is None else statistic.groups
+    names: tuple[GroupName, ...] = known if parted or statistic.groups is None else statistic.groups
     nothing = {"n": 0, "total": 0.0, "squares": 0.0, "above_zero": 0, "binary": True}
     sums = tuple(_stacked([row.get(name, nothing) for row in groups]) for name in names)
     return GroupSummary(statistic, names, sums)

@@ -11,24 +11,25 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import optuna
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
+from riskpilot.arrays import number_array, text_array
 from riskpilot.artifacts import MemoryArtifactStore, get, put, store_of
 from riskpilot.codec import decode, encode
 from riskpilot.errors import LossError, StudyError
-from riskpilot.groups import group_names
 from riskpilot.losses import (
     CalibrationLosses,
     Evaluation,
     LossMapping,
     RiskLosses,
     ValidationLosses,
+    as_given,
     calibration_losses,
     check_disjoint,
+    check_names,
     validation_losses,
 )
-from riskpilot.measures import Contrast, Difference
-from riskpilot.problem import Problem
+from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import summary_of
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "read_calibration",
     "read_validation",
     "record_of",
+    "trials_without_losses",
     "validation_of",
     "write_calibration",
     "write_evaluation",
@@ -63,6 +65,8 @@ ERROR_KEY = "riskpilot:error"
 # By the number of a trial: where its calibration losses are that were made after its end. A
 # finished trial takes no more attributes, so that the study keeps them.
 CALIBRATION_KEY = "riskpilot:calibration:"
+# The form in which records are written; another one is not read.
+RECORD_VERSION = 2
 
 SplitName = Literal["validation", "calibration"]
 Array = npt.NDArray[Any]
@@ -79,7 +83,7 @@ class RiskRecord:
     binary: bool
     digest: str
     threshold: float | None = None
-    groups: Mapping[str, Mapping[str, Any]] | None = None
+    groups: Sequence[Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -92,14 +96,27 @@ class Record:
     n_validation: int
     n_calibration: int | None
     artifacts: Mapping[str, Mapping[str, str]]
+    version: int = RECORD_VERSION
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Record":
-        risks = {name: RiskRecord(**fields) for name, fields in data["risks"].items()}
-        return cls(**{**data, "risks": risks})
+        version = data.get("version") if isinstance(data, Mapping) else None
+        if version != RECORD_VERSION:
+            raise StudyError(
+                f"The record of a trial must be in format {RECORD_VERSION}, but one is in format "
+                f"{version!r}. Read the study with the version of riskpilot that wrote it."
+            )
+        try:
+            risks = {name: RiskRecord(**fields) for name, fields in data["risks"].items()}
+            return cls(**{**data, "risks": risks})
+        except (KeyError, TypeError, AttributeError) as error:
+            raise StudyError(
+                f"The record of a trial must be whole, but one is not: {error}. The storage was "
+                f"changed from outside; restore it from a copy."
+            ) from error
 
 
 def check_validation_size(expected: int, found: int) -> None:
@@ -141,17 +158,24 @@ def problem_of(study: optuna.Study) -> Problem:
 
 
 def write_evaluation(
-    study: optuna.Study, trial: optuna.Trial, problem: Problem, evaluation: Evaluation
+    study: optuna.Study,
+    trial: optuna.Trial,
+    problem: Problem,
+    evaluation: Evaluation,
+    n_validation: int | None = None,
 ) -> Record:
     """Check, store and read back the losses of one trial; its record goes to the trial last.
 
-    Every number of the record is computed from what is stored.
+    Every number of the record is computed from what is stored. ``n_validation``: how many
+    validation examples there must be, where that is known.
     """
     store = store_of(study)
     validation_table = _one_row(problem, evaluation.validation, "validation")
     validation_losses(problem, validation_table)
     validation_blob = _encode(problem, validation_table)
     validation = validation_losses(problem, decode(validation_blob))
+    if n_validation is not None:
+        check_validation_size(n_validation, validation.n_examples)
     calibration_blob = n_calibration = None
     if evaluation.calibration is not None:
         calibration_table = _one_row(problem, evaluation.calibration, "calibration")
@@ -183,6 +207,15 @@ def _risk_record(losses: RiskLosses) -> RiskRecord:
 def record_of(trial: FrozenTrial) -> Record | None:
     stored = trial.user_attrs.get(RECORD_KEY)
     return None if stored is None else Record.from_json(stored)
+
+
+def trials_without_losses(study: optuna.Study) -> list[int]:
+    """Return the numbers of complete trials that carry no losses, so that none of them is tested.
+
+    Plain Optuna leaves such trials, for example by ``study.tell(trial, values)``.
+    """
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    return [trial.number for trial in complete if RECORD_KEY not in trial.user_attrs]
 
 
 def read_calibration(study: optuna.Study, problem: Problem, trial: FrozenTrial) -> LossMapping:
@@ -238,21 +271,21 @@ def write_calibration(
 
 
 def _encode(problem: Problem, table: Mapping[str, Array]) -> bytes:
-    ranges = {risk.name: (risk.low, risk.high) for risk in problem.risks}
-    # Rounding every loss up would be no caution where one mean is taken from another.
-    compared = (Contrast, Difference)
-    exact = {risk.name for risk in problem.risks if isinstance(risk.statistic, compared)}
-    exact.update(problem.numbers)
-    return encode(table, ranges, exact)
+    return encode(table, {risk.name: (risk.low, risk.high) for risk in problem.risks})
 
 
 def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Array]:
     """One configuration's losses as a table of one row; a free objective may be a number."""
+    check_names(losses, split)
+    conditional = {risk.name for risk in problem.risks if risk.conditional}
     table: dict[str, Array] = {}
     for name, values in losses.items():
-        beside = name in problem.beside
-        array = group_names(values, split) if name in problem.labels else np.asarray(values)
-        if (name in problem.names or beside) and array.ndim != 1:
+        what = f"{split}: the values of {name!r}"
+        if name in problem.labels:
+            array: Array = text_array(values, what)
+        else:
+            array = number_array(values, what, missing_as_nan=name in conditional)
+        if (name in problem.names or name in problem.beside) and array.ndim != 1:
             raise LossError(
                 f"{split}: the losses of {name!r} must be one number per example, shape (examples,)"
                 f", but their shape is {array.shape}. Give the loss of every example."
@@ -262,7 +295,7 @@ def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Arr
                 f"{split}: {name!r} must be a number or one number per example, "
                 f"but its shape is {array.shape}. Give its mean, or one number per example."
             )
-        table[str(name)] = array[None]
+        table[name] = array[None]
     return table
 
 
@@ -270,6 +303,7 @@ def joined(problem: Problem, tables: Iterable[LossMapping], n: int) -> dict[str,
     """``n`` tables of one row each as one table. They may come one by one: of the rows that have
     been copied none is kept. What stands beside the losses, the same for all, stays one row."""
     known = [*problem.names, problem.minimize, *problem.beside]
+    risks = {risk.name: risk for risk in problem.risks}
     result: dict[str, Array] = {}
     for row, table in enumerate(tables):
         arrays = {name: np.asarray(table[name]) for name in known if name in table}
@@ -283,7 +317,7 @@ def joined(problem: Problem, tables: Iterable[LossMapping], n: int) -> dict[str,
             if name in problem.beside:
                 _check_same(name, column, arrays[name][0])
             else:
-                result[name] = _with_row(name, column, row, arrays[name])
+                result[name] = _with_row(name, column, row, arrays[name], risks.get(name))
     return result
 
 
@@ -291,8 +325,11 @@ def _room(values: Array, n: int) -> Array:
     return np.empty((n, *values.shape[1:]), values.dtype)
 
 
-def _with_row(name: str, column: Array, row: int, values: Array) -> Array:
-    """The column with one more row, in a type that holds both."""
+def _with_row(name: str, column: Array, row: int, values: Array, risk: Risk | None) -> Array:
+    """The column with one more row, in a type that holds both.
+
+    Losses at an end of their range stay there when single precision becomes double.
+    """
     if values.shape[1:] != column.shape[1:]:
         sizes = sorted((column.shape[1:], values.shape[1:]))
         raise LossError(
@@ -301,13 +338,17 @@ def _with_row(name: str, column: Array, row: int, values: Array) -> Array:
             f"one calibration set; for examples that do not count use NaN and "
             f"Risk(..., conditional=True)."
         )
-    column = column.astype(np.result_type(column, values), copy=False)
-    column[row] = values[0]
+    kind = np.result_type(column, values)
+    if column.dtype != kind:
+        wider = np.empty(column.shape, kind)
+        wider[:row] = column[:row] if risk is None else as_given(risk, column[:row])
+        column = wider
+    column[row] = values[0] if risk is None or values.dtype == kind else as_given(risk, values)[0]
     return column
 
 
 def _check_same(name: str, column: Array, values: Array) -> None:
-    if not np.array_equal(column, values):
+    if not np.array_equal(column, values, equal_nan=column.dtype.kind == "f"):
         raise LossError(
             f"What stands beside the losses must be the same for every configuration, but "
             f"{name!r} differs between trials. Evaluate all trials on the same examples, in the "

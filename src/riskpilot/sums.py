@@ -6,7 +6,7 @@ import numpy.typing as npt
 from riskpilot.groups import Groups
 from riskpilot.measures import CVaR, Grouped, Tail
 from riskpilot.problem import Risk
-from riskpilot.statistics import AnySummary, GroupSummary, Summary
+from riskpilot.statistics import AnySummary, GroupName, GroupSummary, Summary
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -64,7 +64,7 @@ class WeightedSums:
         self, risk: Risk, groups: Groups | None, weights: FloatArray, n_configs: int
     ) -> None:
         self._statistic, self._m = risk.statistic, len(weights)
-        self._names = ("all",) if groups is None else groups.names
+        self._names: tuple[GroupName, ...] = ("all",) if groups is None else groups.names
         codes = np.zeros(self._m) if groups is None else groups.codes
         members = (codes[:, None] == np.arange(len(self._names))).astype(np.float64)
         self._powers = [members * weights[:, None] ** power for power in range(3)]
@@ -87,7 +87,8 @@ class WeightedSums:
         n, w, wl, w2, w2l, w2l2 = self._sums
         some = np.maximum(w, 1e-300)
         mean = np.where(w > 0, np.minimum(wl / some, 1.0), 1.0)
-        squared_error = np.maximum(w2l2 - 2 * mean * w2l + mean**2 * w2, 0.0) / some**2
+        # Divided twice: the square of a small sum of weights is 0.
+        squared_error = np.maximum(w2l2 - 2 * mean * w2l + mean**2 * w2, 0.0) / some / some
         squares = n * (mean**2 + n * squared_error)
         parts = tuple(
             Summary(
@@ -170,7 +171,8 @@ def tail_sums(
         w = np.where(np.isnan(ordered), 0.0, weights[order])
         total = np.maximum(w.sum(axis=1), 1e-300)
         reached = np.cumsum(w, axis=1) / total[:, None]
-        effective = np.maximum(total**2 / np.maximum((w**2).sum(axis=1), 1e-300), 1.0)
+        shares = w / total[:, None]
+        effective = 1 / np.clip((shares**2).sum(axis=1), 1e-300, 1.0)
 
         def place(level: FloatArray) -> IntArray:
             return np.asarray((reached < level[:, None] - 1e-9).sum(axis=1))
@@ -189,7 +191,8 @@ def tail_sums(
             return tail.sum(axis=1), np.einsum("ij,ij->i", tail, tail), threshold
         counted = np.where(np.isnan(unit), 0.0, weights)
         mean = (counted * tail).sum(axis=1) / total
-        squared_error = (counted**2 * (tail - mean[:, None]) ** 2).sum(axis=1) / total**2
+        shares = counted / total[:, None]
+        squared_error = (shares**2 * (tail - mean[:, None]) ** 2).sum(axis=1)
         return n * mean, n * (mean**2 + n * squared_error), threshold
     width = np.sqrt(statistic.level * (1 - statistic.level) / effective)
     error = (at(level + width) - at(level - width)) / 2

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.errors import TableError
+from riskpilot.arrays import NumbersOfTexts, plain_array
+from riskpilot.errors import LossError, TableError
 from riskpilot.long_tables import (
     NOT_LOSSES,
     SPLITS,
@@ -44,7 +45,23 @@ _WORDS = {"": "nan", "true": "1", "false": "0", "null": "nan", "none": "nan", "n
 def read_losses(path: str | Path, groups: Collection[str] = ()) -> LossTable:
     """Read a table of losses; the ending of the name says how it is written.
 
-    ``groups``: names of columns that may hold texts, since they name groups of examples.
+    Parameters
+    ----------
+    path : str or Path
+        An .npz, .csv or .parquet file.
+    groups : collection of str, default ()
+        The columns that name groups or labels of examples. They are read as they are written: "1",
+        "01" and "1.0" are different groups. Every other column holds numbers.
+
+    Returns
+    -------
+    LossTable
+        One row per configuration; ``validation`` and ``calibration`` go to `select_from_losses`.
+
+    Raises
+    ------
+    TableError
+        Where the file cannot be read as a table of losses.
     """
     path = Path(path)
     readers: dict[str, Callable[[Path, Collection[str]], LossTable]] = {
@@ -100,7 +117,10 @@ def save_losses(
     arrays: dict[str, Array] = {}
     for split, losses in (("validation", validation), ("calibration", calibration)):
         for name, values in losses.items():
-            array = np.asarray(values)
+            try:
+                array = plain_array(values, f"{split}.{name}")
+            except LossError as error:
+                raise TableError(str(error)) from error
             if array.dtype.hasobject:
                 raise TableError(_object_rule(f"{split}.{name}"))
             arrays[f"{split}.{name}"] = array
@@ -224,29 +244,29 @@ def _csv_columns(name: str, file: io.TextIOWrapper, groups: Collection[str]) -> 
                 f"{_shorten(','.join(odd))!r} has {len(odd)}. Complete it, or quote its commas."
             )
         for field, column in zip(header, columns, strict=False):
-            if field in coded:
+            if field in ("split", "config"):
                 coded[field].add(text.strip() for text in column)
+            elif field in coded:  # ids and groups are what they are: " a" is not "a"
+                coded[field].add(column)
             else:
                 numbers[field].append(_to_numbers(name, field, column, start))
         start += len(rows)
     labels = {field: Labels(list(c.labels), c.all()) for field, c in coded.items()}
     values: dict[str, Array] = {
-        field: np.concatenate(parts) if parts else np.zeros(0) for field, parts in numbers.items()
+        field: np.concatenate(parts or [np.zeros(0)]).view(NumbersOfTexts)
+        for field, parts in numbers.items()
     }
-    for field in groups:
-        if field in labels:
-            values[field] = _group_column(labels.pop(field))
-    return LongTable(labels, values)
+    names = {
+        field: _without_blanks(labels.pop(field))
+        for field in groups
+        if field in labels and field not in NOT_LOSSES
+    }
+    return LongTable(labels, values, names)
 
 
-def _group_column(labels: Labels) -> Array:
-    """Names of groups; where all are numbers or truth values, as numbers."""
-    words = [_WORDS.get(str(value).lower(), value) for value in labels.values]
-    try:
-        return np.array(words, dtype=np.float64)[labels.codes]
-    except ValueError:
-        # An empty field is no group: it is refused where groups are read.
-        return np.array([value or None for value in labels.values], dtype=np.object_)[labels.codes]
+def _without_blanks(labels: Labels) -> Labels:
+    """An empty field names no group: it is refused where groups are read."""
+    return Labels([value if value.strip() else None for value in labels.values], labels.codes)
 
 
 def _chunks(reader: Iterator[list[str]]) -> Iterator[list[list[str]]]:
