@@ -261,11 +261,6 @@ TABLE = {
         r"harm",
         lambda: rp.losses_from_predictions(rp.Risk("harm", 0.1), [0, 1], [0, 1]),
     ),
-    "a condition that was not declared": (
-        rp.ProblemError,
-        r"'precision'.*conditional=True",
-        lambda: rp.losses_from_predictions(rp.Risk("precision", 0.1), [0, 1], [0, 1]),
-    ),
     "a gap without groups": (
         rp.LossError,
         r"'groups'",

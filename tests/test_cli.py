@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 
 import riskpilot as rp
 from riskpilot.cli import app
-from riskpilot.cli_options import parse_numbers, parse_risk
+from riskpilot.cli_options import parse_numbers
 from riskpilot.errors import ProblemError
+from riskpilot.notation import parse_risk
 from riskpilot.tables import save_losses
 
 runner = CliRunner()
@@ -85,10 +86,10 @@ def test_select_takes_every_procedure_and_test(losses: Path, procedure: str, p_v
         (["select", "losses.txt", *RISK], "is an .npz, .csv or .parquet file"),
         (["select", "LOSSES", "--risk", "error<=0.3"], "needs --risk and --minimize"),
         (["select", "LOSSES", "--minimize", "cost"], "needs --risk and --minimize"),
-        (["select", "LOSSES", "--risk", "error<0.3", "-m", "cost"], "NAME<=LIMIT"),
+        (["select", "LOSSES", "--risk", "error<0.3", "-m", "cost"], "NAME<=NUMBER"),
         (["select", "LOSSES", "--risk", "error<=1.3", "-m", "cost"], "strictly inside"),
         (["select", "LOSSES", "--risk", "miss<=0.3", "-m", "cost"], "no validation losses"),
-        (["select", "LOSSES", *RISK, "--delta", "2"], "must lie in (0, 1)"),
+        (["select", "LOSSES", *RISK, "--delta", "2"], "must lie in (0, 0.5]"),
         (["select", "LOSSES", *RISK, "--procedure", "guess"], "guess"),
         (["select", "LOSSES", *RISK, "--out", "/no/such/folder/c.json"], "folder exists"),
         (["select", "sqlite:///absent.db"], "does not exist"),

@@ -96,7 +96,7 @@ def test_a_mean_just_below_the_limit_is_told_how_many_examples_would_do():
         validation={"error": np.zeros((1, 90), bool), "cost": [1.0]},
         calibration={"error": calibration},
     )
-    assert "examples with this mean would have passed" in selection.message
+    assert "examples with this value would have passed" in selection.message
     needed = int(selection.message.split("about ")[1].split(" examples")[0].replace(",", ""))
     enough = np.arange(needed)[None, :] < int(0.08 * needed)
     again = rp.select_from_losses(

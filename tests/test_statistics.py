@@ -14,7 +14,7 @@ from riskpilot import measures
 from riskpilot.audit import audit
 from riskpilot.bounds import upper_bounds
 from riskpilot.cli import app
-from riskpilot.cli_options import parse_risk
+from riskpilot.notation import parse_risk
 from riskpilot.planner import plan_calibration
 from riskpilot.plots import power_curves
 from riskpilot.region import interval

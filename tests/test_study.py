@@ -290,8 +290,8 @@ def test_suggested_limits_are_the_range_of_the_pool_and_the_smallest_that_would_
     count = round(safest.values[0] * 300)
     calibration = {"error": np.roll(np.arange(300) < count, 7)}
     for limit, passes in (
-        (suggestion.smallest_limit + 1e-6, True),
-        (suggestion.smallest_limit - 1e-3, False),
+        (suggestion.tightest_limit + 1e-6, True),
+        (suggestion.tightest_limit - 1e-3, False),
     ):
         selection = rp.select_from_losses(
             OPEN.with_limits(error=limit),

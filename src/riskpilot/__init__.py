@@ -15,7 +15,7 @@ from riskpilot.ledger import ledger, select
 from riskpilot.losses import Evaluation
 from riskpilot.measures import CVaR, Difference, GroupGap, Mean, Quantile, Ratio, WorstGroup
 from riskpilot.planner import RiskPlan, plan_calibration, split_labelled
-from riskpilot.predictions import losses_from_predictions, measure, weighted
+from riskpilot.predictions import check_losses, losses_from_predictions
 from riskpilot.problem import Problem, Risk
 from riskpilot.procedures import Graphical, bonferroni, chain, fixed_sequence, holm
 from riskpilot.sampler import GUIDED, HVI, ONE_SIDED, PAPER, GuidedSampler, Strategy
@@ -28,6 +28,7 @@ from riskpilot.study import (
     set_limits,
     suggest_limits,
 )
+from riskpilot.values import measure, weighted
 from riskpilot.verification import Verification, verify
 
 __version__ = "0.1.0"
@@ -65,6 +66,7 @@ __all__ = [
     "WorstGroup",
     "bonferroni",
     "chain",
+    "check_losses",
     "create_study",
     "fixed_sequence",
     "holm",

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from riskpilot.arguments import one_minus, percent
 from riskpilot.errors import CertificateError
 from riskpilot.notebook import card
 from riskpilot.plan import TestPlan, TestResult
-from riskpilot.problem import Problem, Risk
+from riskpilot.problem import Problem
 from riskpilot.procedures import Procedure, describe
 
 SCHEMA = "riskpilot-certificate/1"
@@ -194,7 +195,7 @@ def issue(
 def promise_of(problem: Problem, config: Mapping[str, Any] | None, use: Use) -> str:
     if config is None:
         return "Nothing is promised: no configuration could be certified."
-    limits = " and ".join(map(_limit, problem.risks))
+    limits = " and ".join(map(str, problem.risks))
     again = (
         ""
         if use.number == 1
@@ -202,14 +203,10 @@ def promise_of(problem: Problem, config: Mapping[str, Any] | None, use: Use) -> 
         f"each question on its own, not for all of them at once."
     )
     return (
-        f"With probability at least {100 * (1 - problem.delta):g}% over the draw of the "
+        f"With probability at least {percent(one_minus(problem.delta))} over the draw of the "
         f"calibration data, the configuration {dict(config)} has {limits} on new data from the "
         f"same distribution.{again}"
     )
-
-
-def _limit(risk: Risk) -> str:
-    return f"{risk} ({risk.words})" if risk.words else str(risk)
 
 
 def choose(plan: TestPlan, result: TestResult) -> int | None:

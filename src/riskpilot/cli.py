@@ -17,9 +17,10 @@ import riskpilot
 from riskpilot import terminal
 from riskpilot.audit import audit
 from riskpilot.cli_more import bench, dashboard, report
-from riskpilot.cli_options import changed, parse_numbers, parse_risk
+from riskpilot.cli_options import changed, parse_numbers
 from riskpilot.errors import ProblemError, RiskpilotError
 from riskpilot.ledger import select as select_from_study
+from riskpilot.notation import parse_risk
 from riskpilot.planner import RiskPlan, plan_calibration, split_labelled
 from riskpilot.problem import Problem
 from riskpilot.procedures import Procedure, bonferroni, fixed_sequence, holm
@@ -370,7 +371,7 @@ def _plans(
 
 
 def _plan_json(one: RiskPlan) -> dict[str, Any]:
-    return {**asdict(one), "message": str(one)}
+    return {**asdict(one), "risk": one.risk.to_dict(), "message": str(one)}
 
 
 def _print_json(data: Any) -> None:

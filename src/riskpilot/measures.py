@@ -1,10 +1,13 @@
 """What is limited about a loss: its mean, its worst group, a gap between groups, its tail, how far
 it lies above a reference."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
+from riskpilot.arguments import finite_number, is_flag, is_name, one_minus, percent, told
 from riskpilot.errors import ProblemError
 
 
@@ -127,44 +130,65 @@ def to_dict(statistic: Statistic) -> dict[str, Any]:
 
 
 def from_dict(data: Mapping[str, Any]) -> Statistic:
-    kind = data.get("kind")
-    if kind not in _KINDS:
+    """Read a statistic from what `to_dict` made of it."""
+    kind = data.get("kind") if isinstance(data, Mapping) else data
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise ProblemError(
-            f"A statistic is one of {', '.join(_KINDS)}, but it is {kind!r}. "
+            f"A statistic is one of {', '.join(_KINDS)}, but it is {told(kind)}. "
             f"Name one of them; read a file with the version of riskpilot that wrote it."
         )
-    fields = {name: value for name, value in data.items() if name != "kind"}
-    if fields.get("groups") is not None:
-        fields["groups"] = tuple(fields["groups"])
-    return _KINDS[kind](**fields)
+    fields = {str(name): value for name, value in data.items() if name != "kind"}
+    try:
+        return _KINDS[kind](**fields)
+    except TypeError as error:
+        raise ProblemError(
+            f"A stored {kind} has the fields of {_KINDS[kind].__name__}, but this one has "
+            f"{told(sorted(fields))}. Read a file with the version of riskpilot that wrote it."
+        ) from error
 
 
-def words(statistic: Statistic) -> str:
+def is_statistic(value: object) -> bool:
+    """Whether a value is one of the statistics of this module."""
+    return type(value) in _KINDS.values()
+
+
+def words(statistic: Statistic, *, by: str | None = None, larger: bool = False) -> str:
     """What is limited, in words; empty for the mean.
 
-    >>> words(Quantile(0.9))
-    '90% quantile'
+    ``by``: the name under which the groups stand beside the losses, where it tells something.
+    ``larger``: whether the limit is a lower one, on what is better when larger.
+
+    >>> words(Quantile(0.9)), words(WorstGroup(), by="sex")
+    ('90% quantile', "worst group's mean by sex")
     """
+    grouped = "" if by is None else f" by {by}"
     match statistic:
         case WorstGroup():
-            return "worst group's mean"
-        case GroupGap(groups=groups, directed=True):
-            assert groups is not None
-            return f"mean of {groups[0]} minus mean of {groups[1]}{_within(statistic)}"
+            return f"worst group's mean{grouped}{_among(statistic)}"
+        case GroupGap(groups=(first, second), directed=True):
+            return f"mean of {first} minus mean of {second}{grouped}{_within(statistic)}"
         case GroupGap():
-            return f"largest gap between groups{_within(statistic)}"
-        case Ratio(groups=groups, directed=True):
-            assert groups is not None
-            return f"one minus the ratio of {groups[0]} to {groups[1]}"
+            return f"largest gap between groups{grouped}{_among(statistic)}{_within(statistic)}"
+        case Ratio(groups=(first, second), directed=True):
+            return f"{_one_minus_if(not larger)}ratio of {first} to {second}{grouped}"
         case Ratio():
-            return "one minus the smallest ratio of groups"
+            what = f"{_one_minus_if(not larger)}smallest ratio of groups"
+            return f"{what}{grouped}{_among(statistic)}"
         case Quantile(level=level):
-            return f"{100 * level:g}% quantile"
+            return f"{percent(level)} quantile"
         case CVaR(level=level):
-            return f"mean of the worst {round(100 * (1 - level), 9):g}%"
+            return f"mean of the worst {percent(one_minus(level))}"
         case Difference(reference=reference):
-            return f"mean minus that of {reference}"
+            return f"mean loss minus that of {reference}"
     return ""
+
+
+def _one_minus_if(said: bool) -> str:
+    return "one minus the " if said else ""
+
+
+def _among(statistic: Grouped) -> str:
+    return "" if statistic.groups is None else f" among {', '.join(map(repr, statistic.groups))}"
 
 
 def _within(statistic: GroupGap) -> str:
@@ -172,46 +196,64 @@ def _within(statistic: GroupGap) -> str:
 
 
 def _check_beside(statistic: Statistic, field: str, name: object, example: str) -> None:
-    if not isinstance(name, str) or not name.strip():
+    if not is_name(name):
         kind = type(statistic).__name__
         raise ProblemError(
-            f"{kind}: {field} is the name of an array beside the losses, but it is {name!r}. "
+            f"{kind}: {field} is the name of an array beside the losses, but it is {told(name)}. "
             f'Write {kind}({field}="{example}") and pass {{..., "{example}": array}}.'
         )
 
 
 def _name_groups(statistic: Grouped, least: int) -> None:
+    """Turn the names of the groups into a tuple of texts, each named once."""
     groups, kind = statistic.groups, type(statistic).__name__
     if groups is None:
         return
-    if isinstance(groups, str):
+    if isinstance(groups, str | bytes | Mapping) or not isinstance(groups, Iterable):
         raise ProblemError(
-            f"{kind}: groups is a tuple of names, but it is {groups!r}. "
+            f"{kind}: groups is a tuple of names, but it is {told(groups)}. "
             f'Write groups=("female", "male").'
         )
-    names = tuple(map(str, groups))
+    names = tuple(_group_name(kind, name) for name in groups)
     object.__setattr__(statistic, "groups", names)
     if len(names) < least or len(set(names)) < len(names):
         raise ProblemError(
-            f"{kind} needs at least {least} different groups, but groups is {names!r}. "
+            f"{kind} needs at least {least} different groups, but groups is {told(names)}. "
             f"Name each once, or leave groups out for all that the data has."
         )
 
 
+def _group_name(kind: str, name: object) -> str:
+    """The name of a group as a text; nothing is guessed about what is neither text nor number."""
+    if is_name(name) or (isinstance(name, int | np.integer) and not is_flag(name)):
+        return str(name)
+    raise ProblemError(
+        f"{kind}: a group is named by a text or a whole number, but one is {told(name)}. Write "
+        f'the name as a text, as the data has it: groups=("female", "male"); decode bytes.'
+    )
+
+
 def _two_if_directed(statistic: Contrast) -> None:
+    kind = type(statistic).__name__
+    if not is_flag(statistic.directed):
+        raise ProblemError(
+            f"{kind}: directed is True or False, but it is {told(statistic.directed)}. "
+            f"Leave it out for the largest of all comparisons."
+        )
+    object.__setattr__(statistic, "directed", bool(statistic.directed))
     if statistic.directed and (statistic.groups is None or len(statistic.groups) != 2):
-        kind = type(statistic).__name__
         raise ProblemError(
             f"{kind}: a directed comparison is of the first group with the second, so that it "
-            f"needs two names, but groups is {statistic.groups!r}. "
+            f"needs two names, but groups is {told(statistic.groups)}. "
             f'Write {kind}(groups=("female", "male"), directed=True).'
         )
 
 
 def _check_level(statistic: Tail) -> None:
-    level = statistic.level
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+    level = finite_number(statistic.level)
+    if level is None or not 0 < level < 1:
         raise ProblemError(
-            f"{type(statistic).__name__}: the level is a share in (0, 1), but it is {level!r}. "
-            f"Use level=0.95 for the worst 5 % of the losses."
+            f"{type(statistic).__name__}: the level is a share in (0, 1), but it is "
+            f"{told(statistic.level)}. Use level=0.95 for the worst 5 % of the losses."
         )
+    object.__setattr__(statistic, "level", level)

@@ -45,6 +45,8 @@ class RiskPlan:
         if self.largest_mean is None:
             return f"{self.risk}: nothing can pass with {m:,} calibration examples{each}; {least}."
         what = self.risk.words or "mean"
+        if self.risk.complement:
+            what += f" of {self.risk.label}"
         steering = statistics.steering_family(self.risk, self.family)
         about = "about " if steering == "normal" else ""
         text = (

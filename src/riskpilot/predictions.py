@@ -1,19 +1,28 @@
-"""Labels, predictions and groups become losses, and losses become numbers: no masks by hand."""
+"""Labels, predictions and groups become losses: no masks by hand, and no code that is guessed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot import losses as tables
+from riskpilot.arguments import is_flag, told
 from riskpilot.errors import LossError, ProblemError
-from riskpilot.measures import Difference, Statistic
-from riskpilot.metrics import NAMED, Named, named
+from riskpilot.measures import Difference, GroupGap, Mean
+from riskpilot.metrics import Codes, Metric
+from riskpilot.names import KNOWN, Meaning, meaning
 from riskpilot.problem import Problem, Risk
+from riskpilot.values import numbers_of, plain_array, value_of
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
+Beside = npt.ArrayLike | Mapping[str, npt.ArrayLike] | None
+
+_ABSTAIN_BY_HABIT = -1  # what many take for "handed over": refused until it is declared
+_TWO_CLASSES = ({0, 1}, {-1, 1})  # codes of which 1 is the positive one
+_LARGEST_CODE = 2**53  # a float does not tell larger whole numbers apart
 
 
 def losses_from_predictions(
@@ -21,23 +30,177 @@ def losses_from_predictions(
     labels: npt.ArrayLike,
     predictions: npt.ArrayLike,
     *,
-    groups: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None = None,
-    reference: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None = None,
-    positive: int = 1,
+    groups: Beside = None,
+    reference: Beside = None,
+    positive: int | None = None,
+    abstain: int | None = None,
 ) -> dict[str, Array]:
     """The losses of every risk that is known by its name, and of the free objective if it is.
 
-    ``labels``: shape (m,), classes as whole numbers or booleans. ``predictions``: shape (m,) for
-    one configuration or (n, m) for many; -1 hands an example over. ``groups``: shape (m,), or a
-    mapping of names to such arrays where risks have different groups. ``reference``: predictions of
-    the reference that a `Difference` names, shape (m,), or a mapping likewise. The free objective
-    becomes one number per configuration. What has no known name is left out: add it to the result.
+    Parameters
+    ----------
+    problem : Problem, Risk or iterable of Risk
+        Whose losses to make. What has no known name is left out: add it to the result.
+    labels : array of shape (m,)
+        The true classes, as whole numbers or booleans.
+    predictions : array of shape (m,) or (n, m)
+        The predicted classes, of one configuration or of many.
+    groups : array of shape (m,) or mapping of names to such arrays, optional
+        The group of every example; a mapping where risks have different groups.
+    reference : array of shape (m,) or mapping of names to such arrays, optional
+        The predictions of the reference that a `Difference` names.
+    positive : int, optional
+        The positive class, for metrics that speak of one. By default 1 where classes are 0 and 1,
+        or -1 and 1; otherwise it must be named.
+    abstain : int, optional
+        The prediction that hands an example over. None: no prediction does.
 
+    Returns
+    -------
+    dict of str to array
+        Losses of shape (m,) or (n, m) by name of the risk, what stands beside them, and the free
+        objective, one number per configuration.
+
+    Raises
+    ------
+    LossError
+        Where codes, shapes, groups or a reference do not fit, and where it is not declared what a
+        code means.
+
+    Examples
+    --------
     >>> problem = Problem([Risk("precision", at_least=0.9)], minimize="false_negative_rate")
     >>> losses_from_predictions(problem, [1, 0, 1, 0], [[1, 1, 0, 0]])
     {'precision': array([[ 0.,  1., nan, nan]], dtype=float16), 'false_negative_rate': array([0.5])}
     """
     risks, minimize = _asked(problem)
+    free = None if minimize is None else meaning(minimize)
+    named = [risk for risk in risks if meaning(risk.name) is not None]
+    if not named and free is None:
+        raise ProblemError(
+            f"No risk has a name that says what its losses are, but they are called "
+            f"{', '.join(r.name for r in risks)}. Known are {', '.join(KNOWN)}."
+        )
+    truth, predicted = _read_predictions(labels, predictions)
+    others = _references(reference)
+    metrics = [*_metrics(named), *([] if free is None else [free.metric])]
+    codes = _meaning_of_codes(metrics, truth, [predicted, *others.values()], positive, abstain)
+    given = _Given(truth, codes, groups, reference)
+    result: dict[str, Array] = {}
+    for risk in risks:
+        known = meaning(risk.name)
+        if known is not None:
+            result[risk.name] = known.metric.losses(truth, predicted, codes)
+        result |= given.beside(risk, known)
+    if minimize is not None and free is not None:
+        per_example = np.atleast_2d(free.metric.losses(truth, predicted, codes))
+        # The statistic of the name alone: what is minimised has no limit.
+        measured = Risk("losses", conditional=True, statistic=free.statistic or Mean())
+        beside = given.beside(measured, free)
+        values = value_of(measured, {"losses": per_example.astype(np.float64), **beside})
+        result[minimize] = values if predicted.ndim == 2 else values[0]
+    return result
+
+
+def check_losses(
+    problem: Problem | Risk | Iterable[Risk],
+    losses: Mapping[str, npt.ArrayLike],
+    labels: npt.ArrayLike,
+    predictions: npt.ArrayLike,
+    *,
+    positive: int | None = None,
+    abstain: int | None = None,
+) -> None:
+    """Refuse losses of one's own that are not what their risk's name says of the predictions.
+
+    The usual mistake is to record hits where misses are expected: a recall of 0 would then be
+    certified as one of 1. Risks of no known name are not looked at.
+
+    Parameters
+    ----------
+    problem : Problem, Risk or iterable of Risk
+        Whose losses to look at.
+    losses : mapping of names to arrays of shape (m,) or (n, m)
+        What is to be passed to a selection.
+    labels, predictions, positive, abstain
+        As in `losses_from_predictions`.
+
+    Raises
+    ------
+    LossError
+        Where the losses of a risk differ from those that the predictions have.
+
+    Examples
+    --------
+    >>> risk = Risk("recall", at_least=0.9)
+    >>> check_losses(risk, {"recall": [0, np.nan, 1]}, [1, 0, 1], [1, 0, 0])
+    """
+    risks = [risk for risk in _asked(problem)[0] if meaning(risk.name) is not None]
+    truth, predicted = _read_predictions(labels, predictions)
+    codes = _meaning_of_codes(_metrics(risks), truth, [predicted], positive, abstain)
+    for risk in risks:
+        if not isinstance(losses, Mapping) or risk.name not in losses:
+            raise LossError(
+                f"The losses of risk {risk.name!r} are to be checked, but they are not given. "
+                f"Pass losses={{{risk.name!r}: array}}."
+            )
+        known = meaning(risk.name)
+        assert known is not None
+        expected = np.asarray(known.metric.losses(truth, predicted, codes), dtype=np.float64)
+        compare(risk, numbers_of(f"losses of {risk.name!r}", losses[risk.name]), expected)
+
+
+def compare(risk: Risk, given: FloatArray, expected: FloatArray) -> None:
+    """Refuse losses of a named risk that differ from what the predictions say."""
+    if given.shape != expected.shape:
+        raise LossError(
+            f"Risk {risk.name!r}: losses and predictions must have the same shape, but they have "
+            f"{given.shape} and {expected.shape}. Give one loss for each prediction."
+        )
+    if np.array_equal(given, expected, equal_nan=True):
+        return
+    turned = " They are turned round." if turned_round(given, expected) else ""
+    raise LossError(
+        f"Risk {risk.name!r}: the losses that were given have a mean of {_mean(given)}, but by "
+        f"the predictions it is {_mean(expected)}.{turned} The losses of {risk.name!r} are "
+        f"{risk.loss_words}. Make them with losses_from_predictions."
+    )
+
+
+def turned_round(given: FloatArray, expected: FloatArray) -> bool:
+    """Whether losses are the contrary of what is expected on most examples that count for both."""
+    both = ~np.isnan(given) & ~np.isnan(expected)
+    apart = np.abs(given[both] - expected[both])
+    return apart.size > 0 and float(apart.mean()) > 0.5
+
+
+def _mean(losses: FloatArray) -> str:
+    counted = losses[~np.isnan(losses)]
+    return f"{counted.mean():.4g} over {counted.size:,} losses" if counted.size else "undefined"
+
+
+def _asked(problem: Problem | Risk | Iterable[Risk]) -> tuple[tuple[Risk, ...], str | None]:
+    """The risks that are asked about, and the free objective where a problem names one."""
+    if isinstance(problem, Problem):
+        return problem.risks, problem.minimize
+    risks = (problem,) if isinstance(problem, Risk) else problem
+    some = tuple(risks) if isinstance(risks, Iterable) else (risks,)
+    odd = next((risk for risk in some if not isinstance(risk, Risk)), None)
+    if odd is not None or not some:
+        raise ProblemError(
+            f"Losses are made for a Problem, a Risk or a list of them, but this is "
+            f'{told(problem)}. Write Risk("precision", at_least=0.9).'
+        )
+    return some, None
+
+
+def _metrics(risks: Iterable[Risk]) -> list[Metric]:
+    return [known.metric for risk in risks if (known := meaning(risk.name)) is not None]
+
+
+def _read_predictions(
+    labels: npt.ArrayLike, predictions: npt.ArrayLike
+) -> tuple[IntArray, IntArray]:
     truth, predicted = _codes("labels", labels), _codes("predictions", predictions)
     if truth.ndim != 1 or predicted.ndim not in (1, 2) or predicted.shape[-1] != len(truth):
         raise LossError(
@@ -45,192 +208,195 @@ def losses_from_predictions(
             f"are {truth.shape} and {predicted.shape}. Give one label and one prediction per "
             f"example."
         )
-    result: dict[str, Array] = {}
-    for risk in risks:
-        known = named(risk.name)
-        if known is not None:
-            result[risk.name] = known.metric.losses(truth, predicted, positive)
-            if risk.conditional is False and known.metric.conditional:
-                raise ProblemError(
-                    f"Risk {risk.name!r} counts only some examples. Give its limit as at_most or "
-                    f"at_least, or declare it: conditional=True."
-                )
-        result |= _beside(risk, known, truth, positive, groups, reference)
-    if minimize is not None and (known := named(minimize)) is not None:
-        per_example = np.atleast_2d(known.metric.losses(truth, predicted, positive))
-        free = Risk("losses", statistic=known.statistic, conditional=True)
-        beside = _beside(free, known, truth, positive, groups, reference)
-        values = value_of(free, {"losses": per_example.astype(np.float64), **beside})
-        result[minimize] = values if predicted.ndim == 2 else values[0]
-    if not result:
-        raise ProblemError(
-            f"No risk has a name that says what its losses are, but they are called "
-            f"{', '.join(r.name for r in risks)}. Known are {', '.join(NAMED)}."
-        )
-    return result
-
-
-def measure(
-    statistic: Statistic,
-    losses: npt.ArrayLike,
-    groups: npt.ArrayLike | None = None,
-    *,
-    within: npt.ArrayLike | None = None,
-    reference: npt.ArrayLike | None = None,
-    weights: npt.ArrayLike | None = None,
-) -> FloatArray:
-    """The statistic of each configuration's losses, shape (n,): for free objectives, and to look.
-
-    ``losses``: shape (n, m), NaN where an example does not count. What the statistic needs beside
-    them, each of shape (m,): ``groups``, labels ``within`` which groups are compared, losses of the
-    ``reference``, ``weights`` of the examples.
-
-    >>> from riskpilot import WorstGroup
-    >>> measure(WorstGroup(), [[1, 0, 0, 0], [0, 0, 1, 1]], ["a", "a", "b", "b"])
-    array([0.5, 1. ])
-    """
-    table = np.asarray(losses, dtype=np.float64)
-    if table.ndim != 2 or not np.isfinite(table[~np.isnan(table)]).all() or table.size == 0:
+    if predicted.size == 0:
         raise LossError(
-            f"measure takes finite losses of shape (configurations, examples), but they have shape "
-            f"{table.shape} or are infinite. For one configuration use losses[None, :]."
+            f"Losses need examples and predictions, but there are none: the shapes are "
+            f"{truth.shape} and {predicted.shape}. Give at least one label and one prediction."
         )
-    given: dict[str, Any] = {"losses": table}
-    extremes = [table]
-    if reference is not None:
-        extremes.append(np.asarray(reference, dtype=np.float64))
-    low = min(float(np.nanmin(part, initial=0.0)) for part in extremes)
-    high = max(float(np.nanmax(part, initial=1.0)) for part in extremes)
-    heaviest = {} if weights is None else _heaviest(weights)
-    risk = Risk("losses", None, low, high, conditional=True, statistic=statistic, **heaviest)
-    labels = dict(zip(("groups", "within"), risk.labels, strict=False))
-    names = {**labels, "weights": "weights"}
-    if isinstance(statistic, Difference):
-        names["reference"] = statistic.reference
-    told = {"groups": groups, "within": within, "reference": reference, "weights": weights}
-    for what, values in told.items():
-        if values is None:
-            continue
-        if what not in names:
+    return truth, predicted
+
+
+def _references(reference: Beside) -> dict[str, IntArray]:
+    """The predictions of references, by name; of one array under no name."""
+    if reference is None:
+        return {}
+    by_name = reference if isinstance(reference, Mapping) else {"": reference}
+    what = "predictions of the reference"
+    return {str(name): _codes(what, values) for name, values in by_name.items()}
+
+
+def _meaning_of_codes(
+    metrics: Iterable[Metric],
+    truth: IntArray,
+    predictions: Iterable[IntArray],
+    positive: int | None,
+    abstain: int | None,
+) -> Codes:
+    """What the codes of classes mean: as declared, and refused where that leaves it open."""
+    code = _declared_abstain(abstain, truth)
+    known = set(np.unique(truth).tolist())
+    seen: set[int] = set()
+    for predicted in predictions:
+        seen |= set(np.unique(predicted).tolist())
+    if code is None and _ABSTAIN_BY_HABIT in seen - known:
+        raise LossError(
+            f"A prediction is {_ABSTAIN_BY_HABIT}, which no label is, and it is not declared "
+            f"whether that hands the example over. Write abstain={_ABSTAIN_BY_HABIT} if it does; "
+            f"if it is a class, count classes from 0 on."
+        )
+    needs = [metric for metric in metrics if metric.abstains]
+    if needs and code is None:
+        raise LossError(
+            f"{needs[0].name!r} speaks of examples that are handed over, but it is not declared "
+            f"which prediction does that. Write abstain={_ABSTAIN_BY_HABIT}, or whatever code it "
+            f"is."
+        )
+    needs = [metric for metric in metrics if metric.needs_positive]
+    if not needs:
+        return Codes(abstain=code)
+    return Codes(_declared_positive(positive, (known | seen) - {code}, needs[0].name), code)
+
+
+def _declared_abstain(abstain: int | None, truth: IntArray) -> int | None:
+    if abstain is None:
+        return None
+    if is_flag(abstain) or not isinstance(abstain, int | np.integer):
+        raise LossError(
+            f"abstain is the code, a whole number, of predictions that hand an example over, but "
+            f"it is {told(abstain)}. Write abstain=-1, or leave it out where none does."
+        )
+    if bool((truth == abstain).any()):
+        raise LossError(
+            f"The code that hands an example over must not be a class, but abstain={abstain} "
+            f"occurs among the labels. Choose another code, such as abstain=-99."
+        )
+    return int(abstain)
+
+
+def _declared_positive(positive: int | None, classes: set[int | None], metric: str) -> int:
+    """The positive class; a code that nothing has would make false alarms impossible."""
+    if positive is None:
+        if any(classes <= two for two in _TWO_CLASSES):
+            return 1
+        raise LossError(
+            f"{metric!r} speaks of one positive class, and it is not declared which of the classes "
+            f"{told(sorted(map(str, classes)))} that is. Name it: positive=1."
+        )
+    if not isinstance(positive, int | np.integer | np.bool_):
+        raise LossError(
+            f"positive is the code of a class, a whole number, but it is {told(positive)}. "
+            f"Write positive=1."
+        )
+    code = int(positive)
+    if code not in classes and not any(classes | {code} <= two for two in _TWO_CLASSES):
+        raise LossError(
+            f"The positive class must occur among labels or predictions, but positive={code} does "
+            f"not; there are {told(sorted(map(str, classes)))}. Name one of them."
+        )
+    return code
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What is known beside predictions: labels, what codes mean, groups, references."""
+
+    truth: IntArray
+    codes: Codes
+    groups: Beside
+    reference: Beside
+
+    def beside(self, risk: Risk, known: Meaning | None) -> dict[str, Array]:
+        """What a risk needs beside its losses, as far as it is known here."""
+        result: dict[str, Array] = {}
+        if risk.needs_groups and (known is not None or self._has(risk.groups)):
+            result[risk.groups] = self._groups_of(risk.groups)
+        within = risk.statistic.within if isinstance(risk.statistic, GroupGap) else None
+        if within is not None and (known is not None or self._has(within)):
+            result[within] = self._labels_of(within, known)
+        if isinstance(risk.statistic, Difference) and known is not None:
+            name = risk.statistic.reference
+            result[name] = known.metric.losses(self.truth, self._reference_of(name), self.codes)
+        return result
+
+    def _has(self, name: str) -> bool:
+        return name in self.groups if isinstance(self.groups, Mapping) else self.groups is not None
+
+    def _labels_of(self, name: str, known: Meaning | None) -> Array:
+        """The labels within which groups are compared: those given by name, or the true ones."""
+        if isinstance(self.groups, Mapping) and name in self.groups:
+            return self._groups_of(name)
+        if known is None or name != "label":
             raise LossError(
-                f"{type(statistic).__name__} knows no {what}, but {what} is given. Leave it out, "
-                f"or measure a statistic that needs it."
+                f"The labels {name!r} within which groups are compared are needed, but they are "
+                f'not given. Pass them with the groups: groups={{..., "{name}": array}}; the true '
+                f'labels are meant by within="label".'
             )
-        given[names[what]] = values
-    return value_of(risk, given)
+        if known.metric.needs_positive:
+            return np.asarray(self.truth == self.codes.positive, dtype=np.int8)
+        return self.truth
 
-
-def _heaviest(weights: npt.ArrayLike) -> dict[str, Any]:
-    """An estimate needs no bound that is known beforehand."""
-    largest = np.max(np.asarray(weights, dtype=np.float64), initial=0.0)
-    return {"weights": "weights", "largest_weight": float(largest) or 1.0}
-
-
-def value_of(risk: Risk, given: Mapping[str, Any]) -> FloatArray:
-    """The risk of each configuration, shape (n,), from its losses and what stands beside them."""
-    read = tables.calibration_losses(Problem([risk], "free"), given).risks[risk.name]
-    return np.asarray(risk.from_unit(read.summary.mean))
-
-
-def weighted(losses: npt.ArrayLike, weights: npt.ArrayLike, *, largest: float) -> FloatArray:
-    """Losses times the weights of their examples, for a limit on the weighted mean E[w L].
-
-    ``losses``: shape (m,) or (n, m), from 0 upwards; ``weights``: shape (m,), of mean 1 over the
-    population, with a bound ``largest`` that is known beforehand. Declare the larger range:
-    ``Risk("error", limit, high=largest)``. Without such a bound no test is valid.
-
-    >>> weighted([[1.0, 0.0, 1.0]], [0.5, 0.5, 2.0], largest=2.0)
-    array([[0.5, 0. , 2. ]])
-    """
-    table, w = np.asarray(losses, dtype=np.float64), np.asarray(weights, dtype=np.float64)
-    if w.ndim != 1 or table.shape[-1:] != w.shape:
-        raise LossError(
-            f"Weights need one number per example, shape {table.shape[-1:]}, but their shape is "
-            f"{w.shape}. Give every example its weight."
-        )
-    bad = w[~((w >= 0) & (w <= largest))]
-    if bad.size:
-        raise LossError(
-            f"Weights must lie in [0, {largest:g}], the bound that was declared, but one is "
-            f"{bad[0]:g}. Declare a bound that holds for all examples there can be: a bound read "
-            f"off the sample proves nothing."
-        )
-    if np.nanmin(table, initial=0.0) < 0:
-        raise LossError(
-            f"Weighted losses must start at 0, but one is {np.nanmin(table):g}. "
-            f"Shift them, and the limit with them."
-        )
-    error = max(float(w.std()) / np.sqrt(len(w)), 1e-9)
-    if abs(float(w.mean()) - 1) > 6 * error:
-        raise LossError(
-            f"Weights must have mean 1 over the population, but these have a mean of "
-            f"{w.mean():.4g}. Divide them by their mean in the population; the mean of the sample "
-            f"is no substitute, since dividing by it makes the losses depend on each other."
-        )
-    return np.asarray(table * w)
-
-
-def _asked(problem: Problem | Risk | Iterable[Risk]) -> tuple[tuple[Risk, ...], str | None]:
-    if isinstance(problem, Problem):
-        return problem.risks, problem.minimize
-    return ((problem,) if isinstance(problem, Risk) else tuple(problem)), None
-
-
-def _beside(
-    risk: Risk,
-    known: Named | None,
-    truth: npt.NDArray[np.int64],
-    positive: int,
-    groups: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None,
-    reference: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None,
-) -> dict[str, Array]:
-    """What a risk needs beside its losses, as far as predictions and groups say it."""
-    result: dict[str, Array] = {}
-    if risk.needs_groups:
-        result[risk.groups] = _groups_of(risk.groups, groups, len(truth))
-    result |= {name: (truth == positive).astype(np.int8) for name in risk.labels[1:]}
-    if isinstance(risk.statistic, Difference) and known is not None:
-        name = risk.statistic.reference
-        found = reference.get(name) if isinstance(reference, Mapping) else reference
+    def _groups_of(self, name: str) -> Array:
+        found = self.groups.get(name) if isinstance(self.groups, Mapping) else self.groups
         if found is None:
+            raise LossError(
+                f"The groups {name!r} are needed, but they are not given. Pass the group of every "
+                f'example: groups=array, or groups={{"{name}": array}}.'
+            )
+        array: Array = (
+            _as_given(found)
+            if isinstance(found, list | tuple)
+            else plain_array(f"groups {name!r}", found)
+        )
+        if array.shape != self.truth.shape:
+            raise LossError(
+                f"There are {len(self.truth)} examples, but the groups {name!r} have shape "
+                f"{array.shape}. Give every example its group."
+            )
+        return array
+
+    def _reference_of(self, name: str) -> IntArray:
+        several = isinstance(self.reference, Mapping)
+        predicted = _references(self.reference).get(name if several else "")
+        if predicted is None:
             raise LossError(
                 f"The predictions of the reference {name!r} are needed, but they are not given. "
                 f'Pass its prediction of every example: reference=array, or {{"{name}": array}}.'
             )
-        predicted = _codes("predictions of the reference", found)
-        if predicted.shape != truth.shape:
+        if predicted.shape != self.truth.shape:
             raise LossError(
-                f"There are {len(truth)} examples, but the predictions of the reference {name!r} "
-                f"have shape {predicted.shape}. Predict the same examples."
+                f"There are {len(self.truth)} examples, but the predictions of the reference "
+                f"{name!r} have shape {predicted.shape}. Predict the same examples."
             )
-        result[name] = known.metric.losses(truth, predicted, positive)
-    return result
+        return predicted
 
 
-def _groups_of(
-    name: str, groups: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None, m: int
-) -> Array:
-    found = groups.get(name) if isinstance(groups, Mapping) else groups
-    if found is None:
-        raise LossError(
-            f"The groups {name!r} are needed, but they are not given. Pass the group of every "
-            f'example: groups=array, or groups={{"{name}": array}}.'
-        )
-    array = np.asarray(found)
-    if array.shape != (m,):
-        raise LossError(
-            f"There are {m} examples, but the groups {name!r} have shape {array.shape}. "
-            f"Give every example its group."
-        )
+def _as_given(values: Sequence[Any]) -> Array:
+    """A list as an array; of mixed values every one is kept, where numpy would make 1 and "1" the
+    same text."""
+    kinds = {type(value) for value in values}
+    if kinds == {bool} or (kinds == {str} and not any("\0" in value for value in values)):
+        return np.array(values)
+    if kinds == {int} and all(abs(value) < _LARGEST_CODE for value in values):
+        return np.array(values)
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        array[i] = value
     return array
 
 
-def _codes(what: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    array = np.asarray(values)
-    whole = array.dtype.kind == "f" and bool((array == np.rint(array)).all())
+def _codes(what: str, values: npt.ArrayLike) -> IntArray:
+    array = plain_array(what, values)
+    whole = array.dtype.kind == "f" and bool((np.isfinite(array) & (array == np.rint(array))).all())
     if array.dtype.kind not in "biu" and not whole:
         raise LossError(
             f"{what} are classes as whole numbers or booleans, but their type is {array.dtype}. "
             f"Compare scores with a threshold first: scores >= 0.5; code names as numbers."
         )
-    return array.astype(np.int64)
+    if array.size:
+        smallest, largest = int(array.min()), int(array.max())
+        if max(-smallest, largest) >= _LARGEST_CODE:
+            raise LossError(
+                f"{what} are codes of classes below 2^53, but they reach from {smallest} to "
+                f"{largest}. Count classes from 0 on."
+            )
+    return np.asarray(array, dtype=np.int64)

@@ -108,7 +108,7 @@ class Selection:
         chosen, result = self.certificate.chosen, self.result
         at = int(np.argmin(result.worst_log_p)) if chosen is None else chosen
         rows = [
-            (risk.label, float(result.means[at, i]), f"{risk.limit:g}", _p(result.log_p[at, i]))
+            (risk.title, float(result.means[at, i]), f"{risk.limit:g}", _p(result.log_p[at, i]))
             for i, risk in enumerate(self.problem.risks)
         ]
         if chosen is None:
@@ -116,7 +116,7 @@ class Selection:
         else:
             title, lines = f"Certified: {self.config}", [self.certificate.promise]
         lines.append(f"{self.problem.minimize}: {self.plan.free[at]:.4g} on validation data")
-        head = ("risk", "calibration mean", "limit", "p-value")
+        head = ("risk", "on calibration data", "limit", "p-value")
         return card(title, lines, head=head, rows=rows, good=chosen is not None)
 
 
@@ -251,7 +251,7 @@ def _certified(selection: Selection) -> str:
     lines = [f"Chosen: {selection.config}", selection.certificate.promise]
     for i, risk in enumerate(problem.risks):
         lines.append(
-            f"  {risk.label}: {result.means[chosen, i]:.4g} on {result.n[chosen, i]:,} calibration "
+            f"  {risk.title}: {result.means[chosen, i]:.4g} on {result.n[chosen, i]:,} calibration "
             f"examples, limit {risk.limit:g}, p = {_p(result.log_p[chosen, i])}"
         )
     lines.append(f"  {problem.minimize}: {plan.free[chosen]:.4g} on validation")
@@ -277,7 +277,7 @@ def _nothing_certified(
     for i, risk in enumerate(problem.risks):
         mean, n = float(result.means[closest, i]), int(result.n[closest, i])
         line = (
-            f"  {risk.label}: {mean:.4g} on {n:,} calibration examples, limit {risk.limit:g}, "
+            f"  {risk.title}: {mean:.4g} on {n:,} calibration examples, limit {risk.limit:g}, "
             f"p = {_p(result.log_p[closest, i])}"
         )
         if result.log_p[closest, i] >= math.log(plan.problem.delta):
@@ -300,7 +300,7 @@ def _what_would_decide(plan: TestPlan, result: TestResult, i: int, at: int) -> s
         return "no calibration example counts for it"
     unit = risk.to_unit(mean)
     if unit >= risk.unit_limit:
-        return "more examples would not help at this mean: it is not below the limit"
+        return "more examples would not help at this value: it is not below the limit"
     family, std = plan.families[risk.name], None
     if steering_family(risk, family) == "normal" and result.calibration is not None:
         family = "normal"
@@ -308,7 +308,7 @@ def _what_would_decide(plan: TestPlan, result: TestResult, i: int, at: int) -> s
         std = float(deviations[result.rows[at]])
     needed = samples_to_pass(family, risk.unit_limit, unit, plan.problem.delta, std)
     each = " in each group" if risk.needs_groups else ""
-    return f"about {needed:,} examples{each} with this mean would have passed"
+    return f"about {needed:,} examples{each} with this value would have passed"
 
 
 def _too_few(plan: TestPlan, result: TestResult, i: int, at: int) -> str | None:

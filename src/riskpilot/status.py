@@ -37,10 +37,13 @@ class Running:
 
 @dataclass(frozen=True)
 class RiskStatus:
-    """A risk so far, on validation data: its limit, its range over the finished trials, how many
-    of them lie below the limit, and the region of interest that the search is steered to."""
+    """A risk so far, on validation data: what it says, what its numbers are called, its limit, its
+    range over the finished trials, how many of them lie below the limit, and the region of interest
+    that the search is steered to."""
 
     name: str
+    says: str
+    title: str
     limit: float | None
     lowest: float
     highest: float
@@ -142,6 +145,8 @@ def _risks(study: optuna.Study, problem: Problem, records: list[Record]) -> tupl
         result.append(
             RiskStatus(
                 name=risk.name,
+                says=str(risk),
+                title=risk.title,
                 limit=risk.limit,
                 lowest=float(means.min()),
                 highest=float(means.max()),

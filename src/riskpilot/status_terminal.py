@@ -29,7 +29,7 @@ def show_status(console: Console, status: Status) -> None:
         rows = [
             (
                 [
-                    risk.name,
+                    risk.title,
                     "open" if risk.limit is None else f"{risk.limit:g}",
                     f"{risk.lowest:.4g} to {risk.highest:.4g}",
                     "" if risk.n_below_limit is None else risk.n_below_limit,

@@ -103,7 +103,7 @@ def create_study(
     study.set_user_attr(SETTINGS_KEY, {"seed": seed, "n_calibration": n_calibration})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        study.set_metric_names([*problem.names, problem.minimize])
+        study.set_metric_names([*(risk.title for risk in problem.risks), problem.minimize])
     study.sampler = sampler or sampler_for(study, problem, seed)
     if safe is not None:
         study.enqueue_trial(dict(safe), user_attrs={"riskpilot:safe": True})
@@ -154,19 +154,35 @@ def _continued(study: optuna.Study, problem: Problem, sampler: BaseSampler | Non
 class LimitSuggestion:
     """What the evaluations so far say about a limit for one risk, from validation alone.
 
-    ``lowest``, ``highest``: the range of the risk over the pool; ``smallest_limit``: the smallest
-    limit that the safest of them is expected to pass.
+    All numbers are in the words of the risk, as `set_limits` takes them: of a precision that must
+    be at least something they are precisions.
+
+    Parameters
+    ----------
+    name : str
+        The name of the risk.
+    title : str
+        The name, and what is limited.
+    lowest, highest : float
+        The range over the pool.
+    tightest_limit : float
+        The tightest limit that the safest of them is expected to pass.
+    at_least : bool
+        Whether limits are lower ones.
     """
 
     name: str
+    title: str
     lowest: float
     highest: float
-    smallest_limit: float
+    tightest_limit: float
+    at_least: bool = False
 
     def __str__(self) -> str:
+        way = "up to" if self.at_least else "from"
         return (
-            f"{self.name}: {self.lowest:.4g} to {self.highest:.4g} on validation; "
-            f"limits from {self.smallest_limit:.4g} can be certified"
+            f"{self.title}: {self.lowest:.4g} to {self.highest:.4g} on validation; "
+            f"limits {way} {self.tightest_limit:.4g} can be certified"
         )
 
 
@@ -199,17 +215,38 @@ def suggest_limits(study: optuna.Study) -> dict[str, LimitSuggestion]:
             problem.delta,
             float(summary.standard_deviation[safest]),
         )
+        values = [float(summary.mean.min()), float(summary.mean.max()), smallest]
+        low, high, limit = (risk.in_words(risk.from_unit(value)) for value in values)
+        title = f"{risk.name} ({risk.words})" if risk.words else risk.name
         result[risk.name] = LimitSuggestion(
-            risk.name,
-            risk.from_unit(float(summary.mean.min())),
-            risk.from_unit(float(summary.mean.max())),
-            risk.from_unit(smallest),
+            risk.name, title, min(low, high), max(low, high), limit, risk.complement
         )
     return result
 
 
 def set_limits(study: optuna.Study, **limits: float) -> Problem:
-    """Set limits that were left open; not after a selection has opened the calibration data."""
+    """Set limits that were left open; not after a selection has opened the calibration data.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        A study of `create_study`.
+    **limits : float
+        The limits by name of the risk, each in the words of the risk: a lower limit where the risk
+        is better when larger.
+
+    Returns
+    -------
+    Problem
+        The study's problem with these limits.
+
+    Raises
+    ------
+    StudyError
+        Where a selection has opened the calibration data.
+    ProblemError
+        Where a limit cannot be meant.
+    """
     problem = problem_of(study)
     if study.user_attrs.get(LEDGER_KEY):
         raise StudyError(

@@ -77,7 +77,7 @@ def progress() -> Progress:
 def show_plans(console: Console, plans: Sequence[RiskPlan], delta: float) -> None:
     """What can pass, one row per risk and number of examples; then the same in words."""
     with_power = any(plan.power is not None for plan in plans)
-    heads = ["risk", "test", "examples", "largest mean that passes", "fewest examples"]
+    heads = ["risk", "test", "examples", "largest value that passes", "fewest examples"]
     if with_power:
         heads += ["true risk", "power", f"examples for {plans[0].target_power:g}"]
     rows = []
@@ -107,9 +107,9 @@ def show_candidates(console: Console, selection: Selection, most: int = 12) -> N
     total = len(selection.candidates)
     start = 0 if chosen is None else max(0, min(chosen - most // 2, total - most))
     heads = ["verdict", "p-value"]
-    for name in selection.problem.names:
-        heads += [f"{name} (cal.)", f"{name} (val.)"]
-    heads += [f"{selection.problem.minimize} (val.)", "configuration"]
+    for risk in selection.problem.risks:
+        heads += [f"{risk.title}, calibration", f"{risk.title}, validation"]
+    heads += [f"{selection.problem.minimize}, validation", "configuration"]
     rows = []
     for i in range(start, min(start + most, total)):
         passed = bool(selection.result.passed[i])

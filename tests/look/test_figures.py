@@ -24,7 +24,7 @@ def test_trade_off_of_a_search_shows_every_part_of_the_paper_picture(search):
     figure = search.figure()
     assert {
         "region of interest",
-        "largest passing mean",
+        "largest value that passes",
         "limit",
         "front",
         "initial",

@@ -26,7 +26,7 @@ STYLES = {
 }
 TITLES = {"celeba": "CelebA", "selective_celeba": "Selective CelebA", "vae": "VAE"}
 FREE = {"ddp": "DDP", "worst_group_error": "worst-group error", "kld": "KLD"}
-RISKS = {"accuracy_drop": "accuracy drop", "reconstruction": "reconstruction error"}
+RISKS = {"drop": "accuracy drop", "reconstruction": "reconstruction error"}
 STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,

@@ -20,12 +20,12 @@ from riskpilot.evidence import log_p
 from riskpilot.losses import calibration_losses
 from riskpilot.measures import Mean
 from riskpilot.plan import TestPlan, freeze_plan
-from riskpilot.predictions import value_of
 from riskpilot.problem import Problem, Risk
 from riskpilot.procedures import fixed_sequence
 from riskpilot.sampler import smoothed_risks
 from riskpilot.statistics import Summary, log_p_from_sums
 from riskpilot.tasks import Task
+from riskpilot.values import value_of
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]

@@ -87,7 +87,7 @@ def power_curves(
         )
     figure.update_xaxes(title_text="calibration examples", type="log", tickformat=",~s")
     figure.update_yaxes(title_text="probability to pass", range=[0, 1.02], tickformat=".0%")
-    title = f"What it takes to certify {words(chosen.label)} ≤ {chosen.limit:g}"
+    title = f"What it takes to certify {words(chosen.says(at_most='≤', at_least='≥'))}"
     return styled(figure, title, height=440)
 
 

@@ -31,7 +31,7 @@ def choice(story: Story) -> str:
     return (
         f"<h2>The {'choice' if story.chosen is not None else 'closest candidate'}, and its risks "
         f'against the limits</h2><div class="cards">{"".join(cards)}</div>'
-        f'<p class="note">Dark bar: the mean on calibration data. Light bar: up to the smallest '
+        f'<p class="note">Dark bar: the value on calibration data. Light bar: up to the smallest '
         f"limit that this configuration would have passed. Line: the limit. The promise is about "
         f"the limit.</p>{reason}"
     )
@@ -64,9 +64,9 @@ def _risk_card(story: Story, i: int, risk: Risk, bound: float) -> str:
     }
     listed = "".join(f"<dt>{k}</dt><dd>{escaped(v)}</dd>" for k, v in rows.items())
     return (
-        f'<div class="card"><h3>{escaped(risk.label)}</h3>'
+        f'<div class="card"><h3>{escaped(risk.title)}</h3>'
         f'<div class="scale{"" if passed else " broken"}" role="img" '
-        f'aria-label="{escaped(risk.label)}: {escaped(rows["on calibration data"])}, limit '
+        f'aria-label="{escaped(risk.title)}: {escaped(rows["on calibration data"])}, limit '
         f'{escaped(rows["limit"])}">{bar}'
         f'<span class="mean" style="width:{place(mean)}"></span>'
         f'<span class="limit" style="left:{place(risk.limit)}"></span></div>'

@@ -3,7 +3,7 @@
 import html
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ class Story:
 
     @cached_property
     def values(self) -> FloatArray:
-        """Validation means of the risks and the free objective, shape (n, c + 1)."""
+        """Validation values of the risks and the free objective, shape (n, c + 1)."""
         risks = self.validation.problem.risks
         means = [r.from_unit(self.validation.risks[r.name].summary.mean) for r in risks]
         return np.column_stack([*means, self.validation.free])
@@ -71,13 +71,9 @@ def sentence(story: Story) -> str:
 
 def limits(story: Story) -> str:
     return " and ".join(
-        f"{risk.label} at or below {amount(risk, risk.limit or 0.0)}{_what(risk)}"
+        risk.says(partial(amount, risk), "at or below", "at or above")
         for risk in story.plan.problem.risks
     )
-
-
-def _what(risk: Risk) -> str:
-    return f" ({risk.words})" if risk.words else ""
 
 
 def plain(value: Any) -> str:

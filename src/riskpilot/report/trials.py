@@ -41,10 +41,11 @@ def table_of_trials(story: Story) -> str:
 
 
 def _head(story: Story, params: list[str]) -> str:
-    names = story.plan.problem.names
+    titles = [risk.title for risk in story.plan.problem.risks]
     heads = [("trial", ""), ("verdict", "text"), *((param, "text") for param in params)]
-    heads += [(f"{name}, validation", "") for name in (*names, story.plan.problem.minimize)]
-    heads += [("tested as", ""), *((f"{name}, calibration", "") for name in names), ("p-value", "")]
+    heads += [(f"{name}, validation", "") for name in (*titles, story.plan.problem.minimize)]
+    heads += [("tested as", ""), *((f"{name}, calibration", "") for name in titles)]
+    heads.append(("p-value", ""))
     return "".join(
         f'<th scope="col" class="{kind}"><button>{escaped(name)}</button></th>'
         for name, kind in heads

@@ -1,6 +1,7 @@
 """A search over the parameters of an estimator, in the manner of scikit-learn's searches."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
+from optuna.trial import TrialState
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import column_or_1d
@@ -19,7 +21,8 @@ from sklearn.utils.validation import column_or_1d
 from riskpilot.errors import ProblemError
 from riskpilot.ledger import select
 from riskpilot.losses import Evaluation
-from riskpilot.pareto import non_dominated
+from riskpilot.plan import freeze_plan
+from riskpilot.problem import Problem
 from riskpilot.sklearn.shared import (
     Data,
     LossFunction,
@@ -30,6 +33,7 @@ from riskpilot.sklearn.shared import (
     require_y,
     results_table,
 )
+from riskpilot.store import record_of, validation_of
 from riskpilot.study import create_study, objective
 
 Array = npt.NDArray[Any]
@@ -127,7 +131,7 @@ class RiskControlledSearch(WithPromise):
             objective(study, evaluate),
             n_trials=self.n_trials,
             timeout=self.timeout,
-            callbacks=[lambda study, trial: _drop_dominated(study, models)],
+            callbacks=[lambda study, trial: _drop_dominated(study, losses.problem, models)],
         )
         for name in ("best_estimator_", "best_params_", "best_index_"):
             self.__dict__.pop(name, None)  # of an earlier fit
@@ -195,11 +199,26 @@ class RiskControlledSearch(WithPromise):
         return float(self.best_estimator_.score(X, y))
 
 
-def _drop_dominated(study: optuna.Study, models: dict[int, Any]) -> None:
-    """Only candidates of the final test are needed, and a dominated trial never becomes one."""
-    trials = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
-    kept = non_dominated([trial.values for trial in trials])
-    needed = {trial.number for trial, keep in zip(trials, kept, strict=True) if keep}
+def _drop_dominated(study: optuna.Study, problem: Problem, models: dict[int, Any]) -> None:
+    """Keep the models of candidates of the final test; no other trial ever becomes one.
+
+    The plan decides. Which test "auto" stands for depends on whether all losses are 0/1, which a
+    later trial may change, so that a model goes only where both plans leave it out.
+    """
+    trials = [
+        trial
+        for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if record_of(trial) is not None
+    ]
+    records = [record for trial in trials if (record := record_of(trial)) is not None]
+    needed: set[int] = set()
+    for test in ("auto", "betting"):
+        risks = [
+            replace(risk, p_value=test) if risk.p_value == "auto" else risk
+            for risk in problem.risks
+        ]
+        plan = freeze_plan(validation_of(Problem(risks, problem.minimize, problem.delta), records))
+        needed |= {trials[row].number for row in plan.order}
     for number in models.keys() - needed:
         del models[number]
 

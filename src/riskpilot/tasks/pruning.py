@@ -26,7 +26,7 @@ from riskpilot.tasks.task import Config, FloatArray, IntArray, Losses, Split, Ta
 
 PRUNING_CELLS = ((0.02,), (0.03,), (0.04,), (0.05,), (0.075,))
 EARLY_EXIT_CELLS = ((0.01,), (0.02,), (0.03,), (0.04,), (0.05,))
-PROBLEM = Problem([Risk("accuracy_drop", limit=None, low=-1, high=1)], minimize="cost")
+PROBLEM = Problem([Risk("drop", limit=None, low=-1, high=1)], minimize="cost")
 
 
 def load_pruning(table_path: str | Path) -> Task:
@@ -82,7 +82,7 @@ def load_pruning(table_path: str | Path) -> Task:
         heads, tokens, leave = nearest(config)
         layer = last_layer(split, heads, tokens, leave)
         right = correct[heads, tokens][:, rows[split]][layer, np.arange(len(layer))]
-        return {"accuracy_drop": full_right[rows[split]].astype(np.int8) - right}
+        return {"drop": full_right[rows[split]].astype(np.int8) - right}
 
     def free(split: Split, config: Config, subset: IntArray | None) -> float:
         heads, tokens, leave = nearest(config)
@@ -123,7 +123,7 @@ def load_pruning_drop(table_path: str | Path) -> Task:
     dense = {split: whole[rows] for split, rows in _rows(table.settings, n).items()}
 
     def losses(split: Split, config: Config) -> Losses:
-        wrong = dense[split] + task.losses(split, config)["accuracy_drop"]
+        wrong = dense[split] + task.losses(split, config)["drop"]
         return {"error": wrong.astype(np.bool_), "dense": dense[split]}
 
     problem = Problem([Risk("error", statistic=Difference("dense"))], minimize="cost")
@@ -153,7 +153,7 @@ def load_early_exit(table_path: str | Path) -> Task:
     def losses(split: Split, config: Config) -> Losses:
         layer = last_layer(split, _values(config, names))
         right = correct[:, rows[split]][layer, np.arange(len(layer))]
-        return {"accuracy_drop": correct[-1, rows[split]].astype(np.int8) - right}
+        return {"drop": correct[-1, rows[split]].astype(np.int8) - right}
 
     def free(split: Split, config: Config, subset: IntArray | None) -> float:
         thresholds = _values(config, names)

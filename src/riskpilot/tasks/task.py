@@ -17,8 +17,8 @@ from optuna.trial import BaseTrial
 from riskpilot.errors import TableError
 from riskpilot.losses import Evaluation
 from riskpilot.measures import Mean
-from riskpilot.predictions import value_of
 from riskpilot.problem import Problem, Risk
+from riskpilot.values import value_of
 
 Config = dict[str, Any]
 Split = Literal["validation", "held_out"]
