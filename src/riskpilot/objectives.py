@@ -28,6 +28,7 @@ from riskpilot.store import (
     validation_of,
     write_evaluation,
 )
+from riskpilot.strict_json import plain_configs
 from riskpilot.time_limit import TimeLimitError, within
 
 logger = logging.getLogger("riskpilot")
@@ -85,6 +86,7 @@ def objective(
                         f"calibration={{...}})."
                     )
                 sizes.check(problem, evaluation)
+                plain_configs([trial.params], StudyError)  # a certificate must be able to name it
                 written = write_evaluation(study, trial, problem, evaluation)
         except optuna.TrialPruned:
             raise
