@@ -66,7 +66,8 @@ def test_a_share_of_delta_is_the_level_of_the_test(study):
     half = rp.select(study, spend=0.5).certificate
     assert half.level == 0.05
     assert half.problem["delta"] == 0.1
-    assert half.use == {"number": 1, "spend": 0.5, "ledger": rp.ledger(study)[0]["digest"]}
+    digest = rp.ledger(study)[0]["digest"]
+    assert half.use == {"number": 1, "spend": 0.5, "ledger": digest, "elsewhere": []}
     assert "at least 95%" in half.promise
 
 

@@ -1,5 +1,7 @@
 """Choose a model configuration that keeps the limits you set, with a statistical guarantee."""
 
+from riskpilot.asking import seal, select
+from riskpilot.audit import verify
 from riskpilot.certificate import Certificate
 from riskpilot.errors import (
     CertificateError,
@@ -11,7 +13,7 @@ from riskpilot.errors import (
     StudyError,
     TableError,
 )
-from riskpilot.ledger import ledger, select
+from riskpilot.ledger import ledger
 from riskpilot.losses import Evaluation
 from riskpilot.measures import CVaR, Difference, GroupGap, Mean, Quantile, Ratio, WorstGroup
 from riskpilot.planner import RiskPlan, plan_calibration, split_labelled
@@ -19,6 +21,7 @@ from riskpilot.predictions import check_losses, losses_from_predictions
 from riskpilot.problem import Problem, Risk
 from riskpilot.procedures import Graphical, bonferroni, chain, fixed_sequence, holm
 from riskpilot.sampler import GUIDED, HVI, ONE_SIDED, PAPER, GuidedSampler, Strategy
+from riskpilot.seals import Seal
 from riskpilot.selection import Selection, select_from_losses
 from riskpilot.study import (
     LimitSuggestion,
@@ -29,7 +32,7 @@ from riskpilot.study import (
     suggest_limits,
 )
 from riskpilot.values import measure, weighted
-from riskpilot.verification import Verification, verify
+from riskpilot.verification import Verification
 
 __version__ = "0.1.0"
 
@@ -58,6 +61,7 @@ __all__ = [
     "Risk",
     "RiskPlan",
     "RiskpilotError",
+    "Seal",
     "Selection",
     "Strategy",
     "StudyError",
@@ -76,6 +80,7 @@ __all__ = [
     "measure",
     "objective",
     "plan_calibration",
+    "seal",
     "select",
     "select_from_losses",
     "set_limits",

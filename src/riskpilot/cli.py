@@ -1,4 +1,4 @@
-"""The command line: demo, plan, select, verify; more in `cli_more`.
+"""The command line: demo, plan, select, seal, verify; more in `cli_more`.
 
 Exit codes: 0 certified, or holds; 1 a certificate that does not hold; 2 input that cannot be used;
 3 nothing could be certified.
@@ -15,11 +15,12 @@ from typer.core import TyperGroup
 
 import riskpilot
 from riskpilot import terminal
+from riskpilot.asking import seal as seal_study
+from riskpilot.asking import select as select_from_study
 from riskpilot.audit import audit
 from riskpilot.cli_more import bench, dashboard, report
 from riskpilot.cli_options import changed, parse_numbers
 from riskpilot.errors import ProblemError, RiskpilotError
-from riskpilot.ledger import select as select_from_study
 from riskpilot.notation import parse_risk
 from riskpilot.planner import RiskPlan, plan_calibration, split_labelled
 from riskpilot.problem import Problem
@@ -254,8 +255,49 @@ def plan(
 
 @app.command(
     epilog="[bold]Examples[/bold]\n\n"
+    "riskpilot seal study.db --out seal.json\n\n"
+    'riskpilot seal sqlite:///study.db --study-name adult --risk "error<=0.15"\n\n'
+    "Deposit the file, or its digest alone, where you cannot change it; then select with the same "
+    "options, and check with riskpilot verify --seal."
+)
+def seal(
+    storage: Annotated[
+        str, typer.Argument(help="The storage of a study: an address, or a SQLite or journal file.")
+    ],
+    risk: RiskOption = [],  # noqa: B006 - typer copies it
+    delta: Annotated[
+        float | None, typer.Option(help="How often the promise may fail; that of the study.")
+    ] = None,
+    procedure: Annotated[
+        ProcedureName, typer.Option(help="How several candidates are tested.")
+    ] = "fixed_sequence",
+    p_value: PValueOption = "auto",
+    seed: Annotated[
+        int, typer.Option(min=0, help="Of the order in which betting sees the examples.")
+    ] = 0,
+    study_name: StudyNameOption = None,
+    out: Annotated[Path, typer.Option(help="Write the seal here.")] = Path("seal.json"),
+    as_json: JsonOption = False,
+) -> None:
+    """Write down what will be asked, before calibration is opened, for others to keep."""
+    study = open_study(storage, study_name)
+    risks = [parse_risk(text, p_value) for text in risk]
+    problem = changed(problem_of(study), risks, delta, p_value)
+    made = seal_study(study, problem=problem, procedure=_PROCEDURES[procedure], seed=seed)
+    made.save(out)
+    if as_json:
+        _print_json(json.loads(made.to_json()))
+        return
+    console = terminal.output()
+    console.print(Text(str(made)))
+    console.print(Text(f"seal: {out}"))
+
+
+@app.command(
+    epilog="[bold]Examples[/bold]\n\n"
     "riskpilot verify certificate.json --losses losses.npz\n\n"
     "riskpilot verify certificate.json --losses sqlite:///study.db --study-name adult\n\n"
+    "riskpilot verify certificate.json --losses study.db --seal seal.json\n\n"
     "Exit code: 0 the certificate holds, 1 it does not, 2 bad input."
 )
 def verify(
@@ -266,13 +308,22 @@ def verify(
     ],
     study_name: StudyNameOption = None,
     artifacts: ArtifactsOption = None,
+    seal: Annotated[
+        Path | None, typer.Option(help="The seal that was made before calibration was opened.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compute a certificate again from the losses, and say what differs."""
     with terminal.errors().status(f"Checking {certificate}"):
-        result = audit(certificate, losses, study_name, artifacts)
+        result = audit(certificate, losses, study_name, artifacts, seal)
     if as_json:
-        _print_json({"holds": result.ok, "differences": list(result.differences)})
+        _print_json(
+            {
+                "holds": result.ok,
+                "differences": list(result.differences),
+                "trusted": list(result.trusted),
+            }
+        )
     else:
         terminal.show_verdict(terminal.output(), str(result), good=result.ok)
     if not result.ok:

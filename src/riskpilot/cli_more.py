@@ -10,8 +10,8 @@ import typer
 from rich.text import Text
 
 from riskpilot import terminal
+from riskpilot.asking import select
 from riskpilot.errors import StudyError
-from riskpilot.ledger import select
 from riskpilot.study_tables import open_study
 
 

@@ -18,8 +18,8 @@ import optuna
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # of scikit-learn
 
+from riskpilot.asking import select
 from riskpilot.datasets import load_adult
-from riskpilot.ledger import select
 from riskpilot.losses import Evaluation
 from riskpilot.plots import save_figure
 from riskpilot.problem import Problem, Risk

@@ -1,155 +1,94 @@
-"""Selecting from a study: calibration data is opened, and every use of it is recorded."""
+"""The ledger of a study: every question to its calibration data, and every answer, in a chain."""
 
-import hashlib
-import json
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import optuna
-from optuna.search_space import intersection_search_space
-from optuna.trial import FrozenTrial, TrialState
+from scipy.special import gammaln
 
-from riskpilot.certificate import Use
-from riskpilot.errors import LossError, ProblemError, StudyError
-from riskpilot.losses import LossMapping
-from riskpilot.plan import TestPlan, freeze_plan, run_test
-from riskpilot.plots import Background
-from riskpilot.problem import Problem, Risk
-from riskpilot.procedures import Procedure, describe, fixed_sequence
-from riskpilot.sampler import picture, smoothed_risks
-from riskpilot.selection import Selection, check_limits, conclude
-from riskpilot.storages import exclusive
-from riskpilot.store import (
-    LEDGER_KEY,
-    SETTINGS_KEY,
-    calibration_of,
-    check_validation_size,
-    has_calibration,
-    problem_of,
-    read_calibration,
-    record_of,
-    validation_of,
-    write_calibration,
+from riskpilot.certificate import Certificate, Use, now, versions
+from riskpilot.certificate_shape import ELSEWHERE, TOLD, VERSIONS
+from riskpilot.errors import StudyError
+from riskpilot.losses import CalibrationLosses, RiskLosses
+from riskpilot.question import Question, numbers_of, question_digest
+from riskpilot.shapes import (
+    ShapeError,
+    anything,
+    digest,
+    list_of,
+    mapping_of,
+    moment,
+    optional,
+    record,
+    text,
+    whole,
 )
-
-Calibrate = Callable[[FrozenTrial], LossMapping]
+from riskpilot.storages import exclusive
+from riskpilot.store import LEDGER_KEY
+from riskpilot.strict_json import digest_of
 
 _HEAD_KEY = f"{LEDGER_KEY}:head"
 _OUTCOME_KEY = f"{LEDGER_KEY}:outcome:"
+_WITHOUT = "without its ledger nobody can say how often the calibration data was used"
 
-
-def select(
-    study: optuna.Study,
-    *,
-    procedure: Procedure = fixed_sequence,
-    calibrate: Calibrate | None = None,
-    problem: Problem | None = None,
-    spend: float = 1.0,
-    seed: int = 0,
-    smooth: bool = True,
-) -> Selection:
-    """Test a study's candidates on calibration data and choose (Algorithm alg:selection).
-
-    ``calibrate``: makes the calibration losses of one finished trial, for studies whose evaluations
-    did not; it is called for the few candidates only, once for each: what it returns is stored as
-    the losses of evaluations are. ``problem``: the study's problem with other
-    limits or another delta, as a further question to the same calibration data. ``spend``: the
-    share of delta that this question may use; shares of planned questions that sum to 1 make all
-    their promises hold at once. The same question gives the same certificate again. ``smooth``:
-    filter and order the candidates by estimates of their risks that lean on neighbouring
-    configurations (validation data alone); False goes by the validation means, as the paper does.
-    """
-    if not isinstance(study, optuna.Study):
-        raise StudyError(
-            f"select takes a study, but got a {type(study).__name__}: {study!r}. "
-            f"Load it first: riskpilot.load_study(storage=...)."
-        )
-    stored = problem_of(study)
-    asked = stored if problem is None else problem
-    check_limits(asked)
-    _check_question(stored, asked, spend)
-    trials = [
-        trial
-        for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        if record_of(trial) is not None
-    ]
-    if not trials:
-        raise StudyError(
-            "There is nothing to select from: no trial of the study is complete. Run "
-            "study.optimize(riskpilot.objective(study, evaluate), n_trials=...) first."
-        )
-    records = [record for trial in trials if (record := record_of(trial)) is not None]
-    for record in records:  # of workers that began at the same moment
-        check_validation_size(records[0].n_validation, record.n_validation)
-    tested = Problem(asked.risks, asked.minimize, asked.delta * spend)
-    validation = validation_of(tested, records)
-    space = intersection_search_space(trials)
-    configs = [trial.params for trial in trials]
-    estimates = smoothed_risks(space, configs, validation) if smooth else None
-    plan = freeze_plan(validation, estimates=estimates, seed=seed)
-    candidates = [trials[row] for row in plan.order]
-    # Everything above saw validation alone. From here on calibration is open.
-    tables = (_calibration(study, tested, trial, calibrate) for trial in candidates)
-    opened = calibration_of(tested, tables, len(candidates))
-    use, created = _enter(study, plan, procedure, spend, [trial.number for trial in trials])
-    result = run_test(plan, opened, procedure, range(len(candidates)))
-    selection = conclude(
-        asked,
-        validation,
-        plan,
-        result,
-        procedure,
-        [trial.params for trial in candidates],
-        use=use,
-        created=created,
-        search_seed=study.user_attrs.get(SETTINGS_KEY, {}).get("seed"),
-        search=picture(study, tested),
-        background=Background(configs, [trial.number for trial in trials], ledger(study)),
-    )
-    _note_outcome(study, selection)
-    return selection
+_ENTRY = record(
+    use=whole(1),
+    question=digest,
+    problem=text,
+    **TOLD,
+    calibration=digest,
+    rows=list_of(text),
+    elsewhere=ELSEWHERE,
+    answers=mapping_of(digest),
+    created=moment,
+    versions=VERSIONS,
+    previous=text,
+    digest=digest,
+)
+_HEAD = optional(record(count=whole(1), digest=digest))
+_OUTCOME = record(
+    use=whole(1),
+    entry=digest,
+    config=optional(mapping_of(anything)),
+    promise=text,
+    certificate=digest,
+    fingerprint=digest,
+    digest=digest,
+)
 
 
 def ledger(study: optuna.Study) -> list[dict[str, Any]]:
-    """Every question that has been put to the study's calibration data, oldest first.
+    """List every question that has been put to a study's calibration data.
 
-    Each entry carries a digest of itself and of the entry before it; a ledger that was changed or
-    lost entries is an error.
+    Each entry carries a digest of itself, of the entry before it and of the answers so far.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        A study made by `create_study`.
+
+    Returns
+    -------
+    list of dict
+        The questions, oldest first: ``use`` (their number in this study), ``problem`` (what was
+        asked, in words), ``asked`` (the same as ``Problem.to_dict`` writes it), ``spend``,
+        ``level``, ``procedure``, ``groups``, ``seeds``, ``trials``, ``created`` and ``versions``;
+        digests of the ``plan`` and of the ``calibration`` losses; and ``elsewhere``, the questions
+        of other studies of the same storage to the same losses that came before.
+
+    Raises
+    ------
+    StudyError
+        If the ledger was changed or lost entries.
     """
-    attributes = study.user_attrs
-    entries = [dict(entry) for entry in attributes.get(LEDGER_KEY, [])]
-    previous = ""
-    for number, entry in enumerate(entries, 1):
-        content = {key: value for key, value in entry.items() if key != "digest"}
-        whole = entry.get("use") == number and entry.get("previous") == previous
-        if not whole or entry.get("digest") != _digest(content):
-            raise StudyError(
-                f"The ledger of study {study.study_name!r} was changed: entry {number} is not the "
-                f"one that was written. Restore the storage from a copy; without its ledger nobody "
-                f"can say how often the calibration data was used."
-            )
-        previous = entry["digest"]
-    head = attributes.get(_HEAD_KEY)
-    if head is not None and (
-        len(entries) < head["count"] or entries[head["count"] - 1]["digest"] != head["digest"]
-    ):
-        raise StudyError(
-            f"The ledger of study {study.study_name!r} lost entries: {head['count']} questions "
-            f"were put to the calibration data, {len(entries)} are left. Restore the storage from "
-            f"a copy; without its ledger nobody can say how often the calibration data was used."
-        )
-    return entries
+    return _read(study)[0]
 
 
 def outcomes(study: optuna.Study) -> dict[int, dict[str, Any]]:
     """What each question of the ledger led to: the configuration, or None, and the certificate's
     digest. A question whose test was interrupted has none; ask it again."""
-    return {
-        int(key.removeprefix(_OUTCOME_KEY)): dict(value)
-        for key, value in study.user_attrs.items()
-        if key.startswith(_OUTCOME_KEY)
-    }
+    return _read(study)[1]
 
 
 def trials_of(entry: Mapping[str, Any]) -> list[int]:
@@ -158,90 +97,217 @@ def trials_of(entry: Mapping[str, Any]) -> list[int]:
     >>> trials_of({"trials": [[0, 2], [4, 4]]})
     [0, 1, 2, 4]
     """
-    return [number for first, last in entry["trials"] for number in range(first, last + 1)]
+    return numbers_of(entry["trials"])
 
 
-def _calibration(
-    study: optuna.Study, problem: Problem, trial: FrozenTrial, calibrate: Calibrate | None
-) -> Mapping[str, Any]:
-    # Made once, as evaluations are: the same numbers answer every question, and an auditor's.
-    if calibrate is None or has_calibration(study, trial):
-        return read_calibration(study, problem, trial)
-    losses = calibrate(trial)
-    if not isinstance(losses, Mapping):
-        raise LossError(
-            f"calibrate must return a mapping from names to losses, but it returned a "
-            f'{type(losses).__name__}. Write return {{"{problem.names[0]}": array}}.'
-        )
-    return write_calibration(study, problem, trial, losses)
+def use_of(entry: Mapping[str, Any]) -> Use:
+    """Which use of the calibration data an entry is: those of other studies count, too."""
+    return Use(
+        entry["use"] + len(entry["elsewhere"]),
+        entry["digest"],
+        tuple(entry["elsewhere"]),
+        entry["created"],
+        entry["versions"],
+    )
 
 
-def _enter(
-    study: optuna.Study, plan: TestPlan, procedure: Procedure, spend: float, trials: Sequence[int]
-) -> tuple[Use, str]:
-    """Record the question before its answer is known; the same one keeps its number and date."""
-    question = _digest([plan.digest, describe(procedure), spend])
-    with exclusive(study):
-        entries = ledger(study)
+def enter(study: optuna.Study, question: Question, calibration: CalibrationLosses) -> Use:
+    """Record a question before its answer is known; the same one keeps its number and date.
+
+    ``calibration``: the losses of the candidates, in testing order.
+    """
+    told, losses = question.told, calibration.digest()
+    asked = question_digest(told)
+    with exclusive(study, whole_storage=True):
+        entries, answers = _read(study)
         for entry in entries:
-            if entry["question"] == question:
-                return Use(entry["use"], spend, entry["digest"]), entry["created"]
+            if entry["question"] == asked:
+                _check_calibration(study, entry, losses)
+                _set_head(study, entries)
+                return use_of(entry)
+        rows = _telling_rows(calibration)
         entry = {
             "use": len(entries) + 1,
-            "question": question,
-            "problem": str(plan.problem),
-            "spend": spend,
-            "trials": _runs(trials),
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "question": asked,
+            "problem": str(question),
+            **told,
+            "calibration": losses,
+            "rows": rows,
+            "elsewhere": _asked_elsewhere(study, rows),
+            "answers": {str(use): outcome["digest"] for use, outcome in answers.items()},
+            "created": now(),
+            "versions": versions(),
             "previous": entries[-1]["digest"] if entries else "",
         }
-        entry["digest"] = _digest(entry)
+        entry["digest"] = digest_of(entry)
         study.set_user_attr(LEDGER_KEY, [*entries, entry])
-        study.set_user_attr(_HEAD_KEY, {"count": entry["use"], "digest": entry["digest"]})
-    return Use(entry["use"], spend, entry["digest"]), entry["created"]
+        _set_head(study, [*entries, entry])
+    return use_of(entry)
 
 
-def _note_outcome(study: optuna.Study, selection: Selection) -> None:
-    key = f"{_OUTCOME_KEY}{selection.certificate.use['number']}"
-    outcome = {
-        "config": selection.certificate.config,
-        "certificate": selection.certificate.digest,
-        "promise": selection.certificate.promise,
-    }
-    if study.user_attrs.get(key) != outcome:
-        study.set_user_attr(key, outcome)
-
-
-def _runs(numbers: Sequence[int]) -> list[list[int]]:
-    """Ascending numbers as first and last of each run without a gap."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return runs
-
-
-def _digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _check_question(stored: Problem, asked: Problem, spend: float) -> None:
-    if not isinstance(spend, int | float) or not 0 < spend <= 1:
-        raise ProblemError(
-            f"spend is the share of delta that a question may use and lies in (0, 1], but it is "
-            f"{spend!r}. For two planned questions use spend=0.5 each."
-        )
-    same = (stored.names, stored.minimize) == (asked.names, asked.minimize)
-    ranges = [_quantity(r) for r in stored.risks]
-    if not same or ranges != [_quantity(r) for r in asked.risks]:
-        raise ProblemError(
-            f"A question to a study may change limits, tests and delta, not the quantities. "
-            f"The study has: {stored} Asked: {asked}"
+def note_outcome(study: optuna.Study, certificate: Certificate) -> None:
+    """Record what a question led to. The first answer stands: another one is an error."""
+    entries, answers = _read(study)
+    entry = entry_of(certificate, entries)
+    assert entry is not None
+    earlier = answers.get(entry["use"])
+    if earlier is None:
+        outcome = {
+            "use": entry["use"],
+            "entry": entry["digest"],
+            "config": certificate.config,
+            "promise": certificate.promise,
+            "certificate": certificate.digest,
+            "fingerprint": certificate.fingerprint,
+        }
+        outcome["digest"] = digest_of(outcome)
+        study.set_user_attr(f"{_OUTCOME_KEY}{entry['use']}", outcome)
+    elif earlier["fingerprint"] != certificate.fingerprint:
+        raise StudyError(
+            f"The same question must have the same answer, but question {entry['use']} of study "
+            f"{study.study_name!r} led to another certificate before, made with "
+            f"{entry['versions']}. Restore the storage from a copy, or select with those versions."
         )
 
 
-def _quantity(risk: Risk) -> dict[str, Any]:
-    """A risk without its limit and its test."""
-    return {**risk.to_dict(), "limit": None, "p_value": None}
+def entry_of(certificate: Certificate, entries: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The entry of the ledger that a certificate names."""
+    named = certificate.use["ledger"]
+    return next((entry for entry in entries if entry["digest"] == named), None)
+
+
+def _read(study: optuna.Study) -> tuple[list[dict[str, Any]], dict[int, dict[str, Any]]]:
+    """The entries and the outcomes, if both are whole."""
+    if not isinstance(study, optuna.Study):
+        raise StudyError(
+            f"A ledger belongs to a study, but got a {type(study).__name__}: {study!r}. "
+            f"Load it first: riskpilot.load_study(storage=...)."
+        )
+    attributes = study.user_attrs
+    entries, head = attributes.get(LEDGER_KEY, []), attributes.get(_HEAD_KEY)
+    found = {key: value for key, value in attributes.items() if key.startswith(_OUTCOME_KEY)}
+    name = study.study_name
+    try:
+        list_of(_ENTRY)(entries, "the list of entries")
+        _HEAD(head, "its head")
+        for key, value in found.items():
+            _OUTCOME(value, key)
+    except ShapeError as error:
+        raise StudyError(
+            f"The ledger of study {name!r} was changed: {error}. Restore the storage from a copy; "
+            f"{_WITHOUT}."
+        ) from None
+    outcomes = {value["use"]: dict(value) for value in found.values()}
+    _check_chain(name, entries)
+    _check_whole(name, entries, head)
+    _check_outcomes(name, entries, outcomes)
+    return [dict(entry) for entry in entries], outcomes
+
+
+def _check_chain(name: str, entries: Sequence[Mapping[str, Any]]) -> None:
+    previous = ""
+    for number, entry in enumerate(entries, 1):
+        in_place = entry["use"] == number and entry["previous"] == previous
+        if not in_place or not _is_itself(entry) or entry["question"] != question_digest(entry):
+            raise StudyError(
+                f"The ledger of study {name!r} was changed: entry {number} is not the one that "
+                f"was written. Restore the storage from a copy; {_WITHOUT}."
+            )
+        previous = entry["digest"]
+
+
+def _check_whole(
+    name: str, entries: Sequence[Mapping[str, Any]], head: Mapping[str, Any] | None
+) -> None:
+    """The head is written after its entry, so that it may be one entry behind, and no more."""
+    count = 0 if head is None else head["count"]
+    behind = len(entries) - count
+    if behind not in (0, 1) or (head and entries[count - 1]["digest"] != head["digest"]):
+        raise StudyError(
+            f"The ledger of study {name!r} lost entries: {count} questions were put to the "
+            f"calibration data by its head, {len(entries)} are left. Restore the storage from a "
+            f"copy; {_WITHOUT}."
+        )
+
+
+def _check_outcomes(
+    name: str,
+    entries: Sequence[Mapping[str, Any]],
+    outcomes: Mapping[int, Mapping[str, Any]],
+) -> None:
+    """Every outcome answers an entry, and what later entries saw of outcomes is still there."""
+    digests = {entry["use"]: entry["digest"] for entry in entries}
+    for use, outcome in outcomes.items():
+        if digests.get(use) != outcome["entry"] or not _is_itself(outcome):
+            raise StudyError(
+                f"The ledger of study {name!r} lost entries or was changed: there is an answer to "
+                f"a question {use} that it does not have. Restore the storage from a copy; "
+                f"{_WITHOUT}."
+            )
+    for entry in entries:
+        for use, answer in entry["answers"].items():
+            if not use.isdecimal() or outcomes.get(int(use), {}).get("digest") != answer:
+                raise StudyError(
+                    f"The ledger of study {name!r} was changed: the answer to question {use} is "
+                    f"not the one that was written. Restore the storage from a copy; {_WITHOUT}."
+                )
+
+
+def _is_itself(content: Mapping[str, Any]) -> bool:
+    rest = {key: value for key, value in content.items() if key != "digest"}
+    return bool(content["digest"] == digest_of(rest))
+
+
+def _set_head(study: optuna.Study, entries: Sequence[Mapping[str, Any]]) -> None:
+    head = {"count": len(entries), "digest": entries[-1]["digest"]}
+    if study.user_attrs.get(_HEAD_KEY) != head:
+        study.set_user_attr(_HEAD_KEY, head)
+
+
+def _check_calibration(study: optuna.Study, entry: Mapping[str, Any], losses: str) -> None:
+    if entry["calibration"] != losses:
+        raise StudyError(
+            f"The calibration losses of study {study.study_name!r} are not those that question "
+            f"{entry['use']} was put to on {entry['created']}: their digest differs. Restore the "
+            f"losses from a copy."
+        )
+
+
+def _telling_rows(calibration: CalibrationLosses) -> list[str]:
+    """Short digests of the candidates' losses, of those that no other sample could well have."""
+    return sorted(
+        {
+            losses.row_digests[row].hex()[:16]
+            for losses in calibration.risks.values()
+            for row in range(calibration.n_configs)
+            if _log_orders(losses, row) > np.log(1e9)
+        }
+    )
+
+
+def _log_orders(losses: RiskLosses, row: int) -> float:
+    """The logarithm of the number of orders in which the losses of a row could stand."""
+    assert losses.values is not None
+    if losses.packed:
+        ones = int(np.bitwise_count(losses.values[row]).sum())
+        counts = np.array([ones, losses.n_examples - ones])
+    else:
+        counts = np.unique(losses.values[row], return_counts=True)[1]
+    return float(gammaln(losses.n_examples + 1) - gammaln(counts + 1).sum())
+
+
+def _asked_elsewhere(study: optuna.Study, rows: Sequence[str]) -> list[dict[str, Any]]:
+    """The questions of the storage's other studies to some of the same losses, oldest first."""
+    found = []
+    for other in study._storage.get_all_studies():
+        entries = other.user_attrs.get(LEDGER_KEY, [])
+        if other.study_name == study.study_name or not isinstance(entries, list):
+            continue
+        for entry in entries:
+            try:
+                _ENTRY(entry, "")
+            except ShapeError:
+                continue  # a ledger that was changed is told where its own study is asked
+            if not set(rows).isdisjoint(entry["rows"]):
+                found.append((entry["created"], other.study_name, entry["use"], entry["digest"]))
+    return [{"study": name, "use": use, "digest": digest} for _, name, use, digest in sorted(found)]

@@ -26,6 +26,7 @@ from riskpilot.store import (
     validation_of,
     write_evaluation,
 )
+from riskpilot.strict_json import plain_configs
 from riskpilot.time_limit import TimeLimitError, within
 
 logger = logging.getLogger("riskpilot")
@@ -82,6 +83,7 @@ def objective(
                         f"{type(evaluation).__name__}. Write return Evaluation(validation={{...}}, "
                         f"calibration={{...}})."
                     )
+                plain_configs([trial.params], StudyError)  # a certificate must be able to name it
                 written = write_evaluation(study, trial, problem, evaluation, sizes.known())
         except optuna.TrialPruned:
             raise

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.errors import LossError, ProblemError
+from riskpilot.errors import LossError
 from riskpilot.evidence import Settings, log_p
 from riskpilot.losses import CalibrationLosses, ValidationLosses
 from riskpilot.p_values import log_normal
 from riskpilot.pareto import non_dominated
 from riskpilot.problem import Problem, Risk
-from riskpilot.procedures import Procedure
+from riskpilot.procedures import Procedure, check_procedure
 from riskpilot.statistics import (
     GroupName,
     GroupSummary,
@@ -173,11 +173,7 @@ def run_test(
     ``rows``: where the candidates stand in the calibration losses; as in the plan by default.
     """
     problem = plan.problem
-    if not callable(procedure):
-        raise ProblemError(
-            f"A procedure is a function of log p-values and delta, but it is {procedure!r}. "
-            f"Pass one: procedure=riskpilot.holm."
-        )
+    check_procedure(procedure)
     chosen = list(plan.order if rows is None else rows)
     for name, groups in plan.groups.items():
         _check_groups(name, groups, calibration)

@@ -146,6 +146,15 @@ def chain(n: int) -> Graphical:
     return Graphical(weights, tuple(map(tuple, np.eye(n, k=1).tolist())))
 
 
+def check_procedure(procedure: object) -> None:
+    """Refuse what is no procedure, before calibration data is opened for it."""
+    if not callable(procedure):
+        raise ProblemError(
+            f"A procedure is a function of log p-values and delta, but it is {procedure!r}. "
+            f"Pass one: procedure=riskpilot.holm."
+        )
+
+
 _BY_NAME: dict[str, Procedure] = {
     "fixed_sequence": fixed_sequence,
     "bonferroni": bonferroni,

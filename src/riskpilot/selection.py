@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from riskpilot.certificate import Certificate, Use, choose, issue
+from riskpilot.certificate import Certificate, Use, issue, p_in_words
 from riskpilot.errors import LossError, ProblemError
 from riskpilot.losses import (
     LossMapping,
@@ -27,7 +26,8 @@ from riskpilot.plan import TestPlan, TestResult, freeze_plan, run_test
 from riskpilot.planner import samples_to_pass
 from riskpilot.plots import Background, Search, trade_off
 from riskpilot.problem import Problem
-from riskpilot.procedures import Procedure, fixed_sequence
+from riskpilot.procedures import Procedure, check_procedure, fixed_sequence
+from riskpilot.question import Question, config_of
 from riskpilot.report import write_report
 from riskpilot.statistics import (
     GroupSummary,
@@ -35,6 +35,7 @@ from riskpilot.statistics import (
     name_in_words,
     steering_family,
 )
+from riskpilot.strict_json import plain_configs
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -43,9 +44,17 @@ FloatArray = npt.NDArray[np.float64]
 class Selection:
     """What was chosen, and why that is safe.
 
-    ``config``: the certified configuration with the smallest free objective, or None where nothing
-    could be certified. ``candidates``: the tested configurations, in testing order; ``p_values``:
-    theirs, shape (n_candidates,); ``valid``: those that passed.
+    Attributes
+    ----------
+    config : dict, or None
+        The certified configuration with the smallest free objective; None where nothing could be
+        certified.
+    candidates : tuple of dict
+        The tested configurations, in testing order.
+    certificate : Certificate
+        The selection in a form that can be stored and verified.
+    left_out : tuple of int
+        The numbers of finished trials that could not be considered: they carry no losses.
     """
 
     problem: Problem
@@ -57,13 +66,16 @@ class Selection:
     validation: ValidationLosses = field(repr=False)
     search: Search | None = field(repr=False, default=None)
     background: Background = field(repr=False, default=Background())
+    left_out: tuple[int, ...] = ()
 
     @property
     def p_values(self) -> FloatArray:
+        """The p-value of each candidate, shape (n_candidates,)."""
         return np.exp(self.result.worst_log_p)
 
     @property
     def valid(self) -> tuple[dict[str, Any], ...]:
+        """The candidates that passed."""
         return tuple(
             config
             for config, passed in zip(self.candidates, self.result.passed, strict=True)
@@ -74,11 +86,29 @@ class Selection:
     def message(self) -> str:
         """The verdict in plain words."""
         if self.certificate.chosen is None:
-            return _nothing_certified(self.problem, self.candidates, self.plan, self.result)
-        return _certified(self)
+            verdict = _nothing_certified(self.problem, self.candidates, self.plan, self.result)
+        else:
+            verdict = _certified(self)
+        return verdict + left_out_in_words(self.left_out, "\n")
 
     def report(self, path: str | Path) -> Path:
-        """Write a page that shows the selection, for people, and return where it is."""
+        """Write a page that shows the selection, for people.
+
+        Parameters
+        ----------
+        path : str or Path
+            The HTML file to write.
+
+        Returns
+        -------
+        Path
+            The same path.
+
+        Raises
+        ------
+        PlotError
+            If the file cannot be written.
+        """
         return write_report(
             path,
             message=self.message,
@@ -108,7 +138,12 @@ class Selection:
         chosen, result = self.certificate.chosen, self.result
         at = int(np.argmin(result.worst_log_p)) if chosen is None else chosen
         rows = [
-            (risk.title, float(result.means[at, i]), f"{risk.limit:g}", _p(result.log_p[at, i]))
+            (
+                risk.title,
+                float(result.means[at, i]),
+                f"{risk.limit:g}",
+                p_in_words(result.log_p[at, i]),
+            )
             for i, risk in enumerate(self.problem.risks)
         ]
         if chosen is None:
@@ -156,10 +191,11 @@ def select_from_losses(
             f'Write Problem([Risk("error", limit=0.1)], minimize="cost").'
         )
     check_limits(problem)
+    check_procedure(procedure)
     check_ids(validation_ids, calibration_ids)
     seen = validation_losses(problem, validation)
     names = _configs(configs, seen.n_configs)
-    plan = freeze_plan(seen, seed=seed)
+    question = Question(problem, freeze_plan(seen, seed=seed), procedure, names)
     check_memory(validation, calibration)
     sealed = calibration_losses(problem, calibration)
     if sealed.n_configs != seen.n_configs:
@@ -168,10 +204,10 @@ def select_from_losses(
             f"Row i of both must belong to the same configuration."
         )
     check_disjoint(seen, sealed)
-    result = run_test(plan, sealed, procedure)
-    chosen_names = [names[row] for row in plan.order]
-    background = Background(names, range(len(names)))
-    return conclude(problem, seen, plan, result, procedure, chosen_names, background=background)
+    result = run_test(question.plan, sealed, procedure)
+    rows = range(seen.n_configs)
+    background = Background([config_of(names, row) for row in rows], rows)
+    return conclude(question, seen, result, background=background)
 
 
 def check_limits(problem: Problem) -> None:
@@ -181,51 +217,48 @@ def check_limits(problem: Problem) -> None:
 
 
 def conclude(
-    problem: Problem,
+    question: Question,
     validation: ValidationLosses,
-    plan: TestPlan,
     result: TestResult,
-    procedure: Procedure,
-    configs: Sequence[Mapping[str, Any]],
-    *,
     use: Use | None = None,
-    created: str | None = None,
-    search_seed: int | None = None,
+    *,
     search: Search | None = None,
     background: Background | None = None,
+    left_out: tuple[int, ...] = (),
 ) -> Selection:
     """Choose among what passed, and write it down."""
-    use = use or Use()
-    chosen = choose(plan, result)
-    config = None if chosen is None else dict(configs[chosen])
-    certificate = issue(
-        plan,
-        result,
-        procedure,
-        configs,
-        chosen,
-        created=created or datetime.now(UTC).isoformat(timespec="seconds"),
-        use=use,
-        problem=problem,
-        search_seed=search_seed,
-    )
-    candidates = tuple(dict(config) for config in configs)
+    certificate = issue(question, result, use or Use())
     return Selection(
-        problem,
-        config,
-        candidates,
+        question.problem,
+        certificate.config,
+        question.candidates,
         certificate,
-        plan,
+        question.plan,
         result,
         validation,
         search,
         background or Background(),
+        left_out,
     )
 
 
-def _configs(configs: Sequence[Mapping[str, Any]] | None, n: int) -> Sequence[Mapping[str, Any]]:
+def left_out_in_words(numbers: Sequence[int], before: str = "") -> str:
+    """Say how many finished trials were left out, and why; nothing where none was."""
+    if not numbers:
+        return ""
+    some = ", ".join(map(str, numbers[:5])) + (", ..." if len(numbers) > 5 else "")
+    trials = "trial" if len(numbers) == 1 else "trials"
+    return (
+        f"{before}Left out: {len(numbers)} finished {trials} ({some}) without losses, told to "
+        f"Optuna directly and not through riskpilot.objective."
+    )
+
+
+def _configs(
+    configs: Sequence[Mapping[str, Any]] | None, n: int
+) -> tuple[dict[str, Any], ...] | None:
     if configs is None:
-        return [{"index": i} for i in range(n)]
+        return None
     if isinstance(configs, str | Mapping) or not isinstance(configs, Sequence):
         raise LossError(
             f"configs must be a list with one mapping per row of losses, but it is a "
@@ -241,7 +274,7 @@ def _configs(configs: Sequence[Mapping[str, Any]] | None, n: int) -> Sequence[Ma
                 f"configs must be mappings of parameters to values, but one is {config!r}. "
                 f'Write {{"threshold": 0.5}}.'
             )
-    return configs
+    return plain_configs(configs, LossError)
 
 
 def _certified(selection: Selection) -> str:
@@ -252,7 +285,7 @@ def _certified(selection: Selection) -> str:
     for i, risk in enumerate(problem.risks):
         lines.append(
             f"  {risk.title}: {result.means[chosen, i]:.4g} on {result.n[chosen, i]:,} calibration "
-            f"examples, limit {risk.limit:g}, p = {_p(result.log_p[chosen, i])}"
+            f"examples, limit {risk.limit:g}, p = {p_in_words(result.log_p[chosen, i])}"
         )
     lines.append(f"  {problem.minimize}: {plan.free[chosen]:.4g} on validation")
     lines.append(
@@ -278,7 +311,7 @@ def _nothing_certified(
         mean, n = float(result.means[closest, i]), int(result.n[closest, i])
         line = (
             f"  {risk.title}: {mean:.4g} on {n:,} calibration examples, limit {risk.limit:g}, "
-            f"p = {_p(result.log_p[closest, i])}"
+            f"p = {p_in_words(result.log_p[closest, i])}"
         )
         if result.log_p[closest, i] >= math.log(plan.problem.delta):
             line += f"; {_what_would_decide(plan, result, i, closest)}"
@@ -329,12 +362,3 @@ def _too_few(plan: TestPlan, result: TestResult, i: int, at: int) -> str | None:
         f"{sizes[smallest]:,} examples; "
         f"it needs {needs:,}"
     )
-
-
-def _p(log_p: float) -> str:
-    if log_p == -math.inf:
-        return "0"
-    if log_p < math.log(1e-300):  # below what a float holds
-        exponent = math.floor(log_p / math.log(10))
-        return f"{math.exp(log_p - exponent * math.log(10)):.1f}e{exponent}"
-    return f"{math.exp(log_p):.2g}"

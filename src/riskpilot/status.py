@@ -52,11 +52,19 @@ class RiskStatus:
 
 
 @dataclass(frozen=True)
-class Question:
-    """A question of the ledger with its outcome; ``config`` None: nothing could be certified."""
+class QuestionStatus:
+    """A question of the ledger with its outcome; ``config`` None: nothing could be certified.
+
+    ``problem``: what was asked, in words; ``asked``: the same as ``Problem.to_dict`` writes it;
+    ``groups``: the groups that limits were about; ``elsewhere``: questions of other studies to the
+    same losses that came before.
+    """
 
     use: int
     problem: str
+    asked: dict[str, Any]
+    groups: dict[str, list[str]]
+    elsewhere: list[dict[str, Any]]
     spend: float
     created: str
     digest: str
@@ -68,13 +76,17 @@ class Question:
 
 @dataclass(frozen=True)
 class Status:
-    """What `riskpilot status` shows. ``states``: how many trials are in each state; ``seconds``:
-    the time that all evaluations took together; ``running``: longest first; ``heartbeats``: whether
-    the storage knows which of them are alive; ``spent``: the shares of delta used so far."""
+    """What `riskpilot status` shows. ``problem``: in words; ``asked``: the same as
+    ``Problem.to_dict`` writes it. ``states``: how many trials are in each state; ``left_out``: the
+    numbers of finished trials that carry no losses and cannot be selected; ``seconds``: the time
+    that all evaluations took together; ``running``: longest first; ``heartbeats``: whether the
+    storage knows which of them are alive; ``spent``: the shares of delta used so far."""
 
     study: str
     problem: str
+    asked: dict[str, Any]
     states: dict[str, int]
+    left_out: tuple[int, ...]
     seconds: float
     n_validation: int | None
     n_calibration: int | None
@@ -82,7 +94,7 @@ class Status:
     failures: tuple[Failure, ...]
     running: tuple[Running, ...]
     heartbeats: bool
-    questions: tuple[Question, ...]
+    questions: tuple[QuestionStatus, ...]
     spent: float
 
     def to_json(self) -> dict[str, Any]:
@@ -93,17 +105,16 @@ def study_status(study: optuna.Study) -> Status:
     """Where a study stands, from what its trials say openly and from its ledger."""
     problem = problem_of(study)
     trials = study.get_trials(deepcopy=False)
-    records = [
-        record
-        for trial in trials
-        if trial.state == TrialState.COMPLETE and (record := record_of(trial)) is not None
-    ]
+    finished = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+    records = [record for trial in finished if (record := record_of(trial)) is not None]
     counts = Counter(trial.state.name.lower() for trial in trials)
     questions = _questions(study)
     return Status(
         study=study.study_name,
         problem=str(problem),
+        asked=problem.to_dict(),
         states={state.name.lower(): counts[state.name.lower()] for state in TrialState},
+        left_out=tuple(trial.number for trial in finished if record_of(trial) is None),
         seconds=sum(t.duration.total_seconds() for t in trials if t.duration is not None),
         n_validation=records[-1].n_validation if records else None,
         n_calibration=_n_calibration(study, records),
@@ -157,15 +168,18 @@ def _risks(study: optuna.Study, problem: Problem, records: list[Record]) -> tupl
     return tuple(result)
 
 
-def _questions(study: optuna.Study) -> tuple[Question, ...]:
+def _questions(study: optuna.Study) -> tuple[QuestionStatus, ...]:
     known = outcomes(study)
     result = []
     for entry in ledger(study):
         outcome = known.get(entry["use"], {})
         result.append(
-            Question(
+            QuestionStatus(
                 use=entry["use"],
                 problem=entry["problem"],
+                asked=entry["asked"],
+                groups=entry["groups"],
+                elsewhere=entry["elsewhere"],
                 spend=entry["spend"],
                 created=entry["created"],
                 digest=entry["digest"],

@@ -3,7 +3,8 @@
 from rich.console import Console
 from rich.text import Text
 
-from riskpilot.status import Question, Status
+from riskpilot.selection import left_out_in_words
+from riskpilot.status import QuestionStatus, Status
 from riskpilot.terminal import short_config, show_table
 
 _MOST_FAILURES = 10
@@ -16,6 +17,8 @@ def show_status(console: Console, status: Status) -> None:
     console.print(Text(f"Study {status.study}", style="bold"))
     console.print(Text(status.problem))
     console.print(Text(f"Trials: {states}; {_duration(status.seconds)} of evaluation"))
+    if status.left_out:
+        console.print(Text(left_out_in_words(status.left_out)))
     console.print(
         Text(
             f"Examples: {_count(status.n_validation)} validation, "
@@ -74,13 +77,13 @@ def _running(status: Status) -> list[str]:
     return lines
 
 
-def _certified(question: Question) -> str:
+def _certified(question: QuestionStatus) -> str:
     if not question.answered:
         return "interrupted; select again"
     return "nothing" if question.config is None else short_config(question.config)
 
 
-def _style(question: Question) -> str | None:
+def _style(question: QuestionStatus) -> str | None:
     return "green" if question.config is not None else "yellow"
 
 

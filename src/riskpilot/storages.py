@@ -224,16 +224,20 @@ def fail_overdue_trials(study: optuna.Study, seconds: float) -> list[int]:
 
 
 @contextmanager
-def exclusive(study: optuna.Study) -> Iterator[None]:
+def exclusive(study: optuna.Study, *, whole_storage: bool = False) -> Iterator[None]:
     """One writer at a time among the processes that share a SQLite or journal file or a PostgreSQL
-    database, and among the threads of this process with any other storage."""
+    database, and among the threads of this process with any other storage.
+
+    ``whole_storage``: among the writers to all studies of the storage; a file has one lock anyway.
+    """
     path, backend = file_of(study._storage), _backend(study._storage)
     with _memory_lock:
         if path is not None:
             with _file_lock(path, "proposal"):
                 yield
         elif isinstance(backend, RDBStorage) and backend.engine.dialect.name == "postgresql":
-            key = {"key": zlib.crc32(f"riskpilot:{study.study_name}".encode())}
+            locked = "riskpilot, all studies" if whole_storage else f"riskpilot:{study.study_name}"
+            key = {"key": zlib.crc32(locked.encode())}
             with backend.engine.begin() as connection:  # the lock ends with the transaction
                 connection.execute(sqlalchemy.text("SELECT pg_advisory_xact_lock(:key)"), key)
                 yield

@@ -8,6 +8,7 @@ from typing import Any
 from plotly.offline import get_plotlyjs
 
 from riskpilot.certificate import Certificate
+from riskpilot.errors import PlotError
 from riskpilot.losses import ValidationLosses
 from riskpilot.plan import TestPlan, TestResult
 from riskpilot.plots import Background, Search
@@ -34,9 +35,16 @@ def write_report(
     story = Story(
         message, certificate, plan, result, validation, search, background or Background()
     )
-    path = Path(path)
-    path.write_text(_page(story), encoding="utf-8")
-    return path
+    page = _page(story)
+    try:
+        place = Path(path)
+        place.write_text(page, encoding="utf-8")
+    except (OSError, TypeError, ValueError) as error:
+        raise PlotError(
+            f"The report cannot be written to {str(path)!r}: {error}. "
+            f"Check that the folder exists and can be written."
+        ) from error
+    return place
 
 
 def _page(story: Story) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from riskpilot.bounds import upper_bounds
+from riskpilot.certificate import p_in_words
 from riskpilot.problem import Risk
-from riskpilot.report.story import Story, amount, escaped, p_value, percent, plain
+from riskpilot.report.story import Story, amount, escaped, percent, plain
 
 
 def choice(story: Story) -> str:
@@ -59,7 +60,7 @@ def _risk_card(story: Story, i: int, risk: Risk, bound: float) -> str:
         "on calibration data": amount(risk, mean),
         "upper bound": amount(risk, bound) if known else "not known",
         "calibration examples": f"{n:,}",
-        "p-value": p_value(float(result.log_p[at, i])),
+        "p-value": p_in_words(float(result.log_p[at, i])),
         "test": story.plan.families[risk.name].replace("_", "-"),
     }
     listed = "".join(f"<dt>{k}</dt><dd>{escaped(v)}</dd>" for k, v in rows.items())
@@ -81,8 +82,8 @@ def how_to_check(story: Story) -> str:
     smoothed = (
         ""
         if certificate.estimates is None
-        else " It goes by risks that were smoothed over neighbouring configurations; they are in "
-        "the certificate."
+        else " It goes by risks that were smoothed over neighbouring configurations; they are "
+        "computed again from validation losses and configurations."
     )
     return f"""<section><h2>How to check it</h2>
 <p>The test can be repeated by anybody who has the losses. Save the
@@ -105,7 +106,7 @@ def not_covered(story: Story) -> str:
 <li><b>Other data.</b> It holds for data that comes about as the calibration data did. Where the
 world shifts, a limit can be broken without any sign of it here.</li>
 <li><b>Every single case.</b> A limit is on a number made of many examples, not on each of them, nor
-on groups among them that no limit is about.</li>
+on groups among them other than those that a limit names.</li>
 <li><b>The other {level}.</b> Of many selections made this way, a share of up to {level} may break
 a limit: the calibration data can be unrepresentative by chance.</li>
 <li><b>{free}.</b> It was made small on validation data; its value on new data is not bounded.</li>
@@ -117,9 +118,10 @@ between them.</li></ul></section>"""
 
 def ledger_of_uses(story: Story) -> str:
     use = story.certificate.use
+    others = ", ".join(f"question {o['use']} of study {o['study']}" for o in use["elsewhere"])
     entries: Iterable[Mapping[str, Any]] = story.background.ledger
     rows = "".join(
-        f"<tr{' class=chosen' if entry['use'] == use['number'] else ''}>"
+        f"<tr{' class=chosen' if entry['digest'] == use['ledger'] else ''}>"
         f"<td>{escaped(entry['use'])}</td>"
         f'<td class="text">{escaped(entry["problem"])}</td><td>{escaped(entry["spend"])}</td>'
         f'<td class="text">{escaped(entry["created"])}</td></tr>'
@@ -128,6 +130,7 @@ def ledger_of_uses(story: Story) -> str:
     words = (
         f"This is question {use['number']} to this calibration data; it may spend "
         f"{percent(float(use['spend']))} of delta."
+        f"{f' Other studies asked before: {escaped(others)}.' if others else ''}"
     )
     table = (
         '<div class="wide"><table><thead><tr><th>question</th><th class="text">asked</th>'

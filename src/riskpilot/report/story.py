@@ -1,7 +1,6 @@
 """What a report tells, and how it says numbers."""
 
 import html
-import math
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -14,6 +13,7 @@ from riskpilot.losses import ValidationLosses
 from riskpilot.plan import TestPlan, TestResult
 from riskpilot.plots import Background, Search
 from riskpilot.problem import Risk
+from riskpilot.question import groups_in_words
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -66,6 +66,7 @@ def sentence(story: Story) -> str:
     return (
         f"You can rely on this configuration to keep {limits(story)}, as long as the data stays "
         f"the way it was. The chance that this statement is wrong is at most {percent(delta)}."
+        f"{groups_in_words(story.plan.groups)}"
     )
 
 
@@ -88,13 +89,6 @@ def amount(risk: Risk, value: float) -> str:
 
 def percent(value: float) -> str:
     return f"{100 * value:.4g} %"
-
-
-def p_value(log_p: float) -> str:
-    exponent = log_p / math.log(10)
-    if exponent < -300:  # below what a float holds
-        return f"1e{math.floor(exponent)}" if exponent > -1e6 else "0"
-    return f"{10**exponent:.2g}"
 
 
 def escaped(text: object) -> str:

@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from riskpilot.report.story import Story, escaped, p_value, plain
+from riskpilot.certificate import p_in_words
+from riskpilot.report.story import Story, escaped, plain
 
 # More rows than this help nobody; the candidates come first, and the page says what it left out.
 MOST_ROWS = 1000
@@ -68,7 +69,7 @@ def _line(
         cells.append(_number(at + 1, str(at + 1)))
         cells += [_number(float(story.result.means[at, i])) for i in range(len(risks))]
         log_p = float(story.result.worst_log_p[at])
-        cells.append(_number(max(log_p, -1e300), p_value(log_p)))
+        cells.append(_number(max(log_p, -1e300), p_in_words(log_p)))
     mark = ' class="chosen"' if verdict == "chosen" else ""
     return f"<tr{mark}>{''.join(cells)}</tr>"
 

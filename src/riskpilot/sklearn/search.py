@@ -18,8 +18,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import column_or_1d
 
+from riskpilot.asking import select
 from riskpilot.errors import ProblemError
-from riskpilot.ledger import select
 from riskpilot.losses import Evaluation
 from riskpilot.plan import freeze_plan
 from riskpilot.problem import Problem
