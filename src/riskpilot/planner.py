@@ -110,7 +110,7 @@ def split_labelled(n: int) -> tuple[int, int]:
     >>> split_labelled(6_000)
     (2000, 4000)
     """
-    if not _is_whole(n) or not 2 <= n <= MOST_EXAMPLES:
+    if not is_whole(n, 2, MOST_EXAMPLES):
         raise ProblemError(
             f"The number of labelled examples must be a whole number of at least 2, one for "
             f"validation and one for calibration, and at most 10**12, but it is {shown(n)}. "
@@ -203,7 +203,7 @@ def _checked(problem: Problem, n_calibration: int, target_power: float, binary: 
             f"plan_calibration takes a Problem first, but got {shown(problem)}. "
             f'Write Problem([Risk("error", limit=0.1)], minimize="cost").'
         )
-    if not _is_whole(n_calibration) or not 1 <= n_calibration <= MOST_EXAMPLES:
+    if not is_whole(n_calibration, 1, MOST_EXAMPLES):
         raise ProblemError(
             f"The number of calibration examples must be a whole number of at least 1 and at most "
             f"10**12, but it is {shown(n_calibration)}. "
@@ -252,9 +252,11 @@ def _by_name(problem: Problem, given: object, what: str) -> dict[str, float]:
     return result
 
 
-def _is_whole(value: object) -> bool:
-    """Say whether a value is a whole number; numpy counts spans of time among its integers."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
+def is_whole(value: object, least: int, most: int) -> bool:
+    """Say whether a value is a whole number between two others."""
+    # numpy counts spans of time among its integers
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
+    return whole and least <= int(value) <= most  # type: ignore[call-overload]
 
 
 def as_number(value: object) -> float | None:

@@ -53,10 +53,6 @@ VALIDATION = {"error": _draw(K), "cost": COST}
 CALIBRATION = {"error": _draw(M)}
 
 
-def _risk(statistic: Any) -> rp.Risk:
-    return rp.Risk("error", 0.45, statistic=statistic)
-
-
 def _beside(statistic: Any, size: int) -> dict[str, Any]:
     """What a statistic needs beside the losses."""
     groups = np.array(["a", "b"])[np.arange(size) % 2]
@@ -70,17 +66,26 @@ def _beside(statistic: Any, size: int) -> dict[str, Any]:
     return {}
 
 
-def _table(statistic: Any) -> dict[str, Any]:
-    return {
-        "problem": rp.Problem([_risk(statistic)], "cost"),
-        "validation": {**VALIDATION, **_beside(statistic, K)},
-        "calibration": {**CALIBRATION, **_beside(statistic, M)},
-    }
+def _table(problem: rp.Problem, graded: bool = False) -> dict[str, Any]:
+    """Losses for every risk of a problem, with what stands beside them."""
+    tables: dict[str, dict[str, Any]] = {"validation": {}, "calibration": {}}
+    for table, size in zip(tables.values(), (K, M), strict=True):
+        for risk in problem.risks:
+            losses = _grades(size) if graded else _draw(size)
+            if (risk.low, risk.high) != (0, 1):
+                losses = risk.low * (1 - losses) + risk.high * losses
+            if risk.conditional:
+                losses = np.where(np.arange(size) % 3 == 0, np.nan, losses)
+            table |= {risk.name: losses, **_beside(risk.statistic, size)}
+            if risk.weights is not None and risk.largest_weight is not None:
+                table[risk.weights] = np.full(size, min(1.0, risk.largest_weight))
+    tables["validation"][problem.minimize] = COST
+    return {"problem": problem, **tables}
 
 
 CONFIGS = [{"size": i, "kind": "a"} for i in range(N)]
 TABLES = (
-    {**_table(rp.Mean()), "configs": CONFIGS, "seed": 3},
+    {**_table(PROBLEM), "configs": CONFIGS, "seed": 3},
     {
         "problem": GRADED,
         "validation": {"error": _grades(K), "cost": _grades(K)},
@@ -94,17 +99,9 @@ TABLES = (
         "calibration": {"error": _draw(M), "harm": _grades(M)},
         "procedure": rp.holm,
     },
-    {
-        "problem": rp.Problem([rp.Risk("error", 0.6, conditional=True)], "cost"),
-        "validation": {"error": np.where(_draw(K), _grades(K), np.nan), "cost": COST},
-        "calibration": {"error": np.where(_draw(M), _grades(M), np.nan)},
-    },
-    {
-        "problem": rp.Problem([rp.Risk("error", 0.5, weights="w", largest_weight=2)], "cost"),
-        "validation": {**VALIDATION, "w": np.ones(K)},
-        "calibration": {**CALIBRATION, "w": np.ones(M)},
-    },
-    *map(_table, STATISTICS[1:]),
+    _table(rp.Problem([rp.Risk("error", 0.6, conditional=True)], "cost"), graded=True),
+    _table(rp.Problem([rp.Risk("error", 0.5, weights="w", largest_weight=2)], "cost")),
+    *(_table(rp.Problem([rp.Risk("error", 0.45, statistic=s)], "cost")) for s in STATISTICS[1:]),
 )
 
 
@@ -142,7 +139,8 @@ def _extreme_problems() -> tuple[rp.Problem, ...]:
     return tuple(made)
 
 
-EXTREME = {"problem": _extreme_problems()}
+EXTREME = _extreme_problems()
+FAR = tuple(_table(problem, graded) for problem in EXTREME for graded in (False, True))
 
 
 def _look(selection: rp.Selection) -> None:
@@ -164,8 +162,15 @@ def _read(*values: Any) -> None:
 # Studies
 
 
+class OwnError(Exception):
+    """What a user's own evaluation raises."""
+
+
 def _evaluate(trial: optuna.Trial) -> rp.Evaluation:
-    row = trial.suggest_int("row", 0, N - 1)
+    try:
+        row = trial.suggest_int("row", 0, N - 1)
+    except (ValueError, UserWarning) as error:  # a safe configuration outside of its own space
+        raise OwnError from error
     return rp.Evaluation(
         validation={"error": VALIDATION["error"][row], "cost": COST[row]},
         calibration={"error": CALIBRATION["error"][row]},
@@ -208,7 +213,8 @@ STUDIES = (
         ({"problem": PROBLEM, "seed": 3}, {"problem": PROBLEM, "safe": {"row": 1}}),
         use=_search,
         examples=150,
-        extreme=EXTREME,
+        allowed=(rp.RiskpilotError, OwnError),
+        far=tuple({"problem": problem, "seed": 0} for problem in EXTREME),
     ),
     Case(
         "load_study",
@@ -240,7 +246,7 @@ STUDIES = (
         ({"study": Fresh(_study), "problem": PROBLEM},),
         use=_look,
         examples=150,
-        extreme=EXTREME,
+        far=tuple({"study": Fresh(_study), "problem": problem} for problem in EXTREME),
     ),
     Case("ledger", rp.ledger, ({"study": Fresh(_study)},), examples=30),
     Case("suggest_limits", rp.suggest_limits, ({"study": Fresh(lambda: _study(OPEN))},)),
@@ -256,7 +262,7 @@ STUDIES = (
         ({"problem": PROBLEM, "seed": 1}, {"problem": PROBLEM, "n_startup_trials": 2}),
         use=_search_with,
         examples=150,
-        extreme=EXTREME,
+        far=tuple({"problem": problem, "seed": 0} for problem in EXTREME),
     ),
     *(
         Case(
@@ -373,7 +379,7 @@ LOSSES = (
         TABLES,
         use=_look,
         examples=1500,
-        extreme=EXTREME,
+        far=FAR,
     ),
     Case(
         "Selection",
@@ -459,7 +465,12 @@ PLANS = (
         ),
         use=lambda plans: _read(*plans),
         examples=400,
-        extreme=EXTREME,
+        far=tuple(
+            {"problem": problem, "n_calibration": m, "binary": binary}
+            for problem in EXTREME
+            for m in (1, 300, 10**12)
+            for binary in (True, False)
+        ),
     ),
     Case("split_labelled", rp.split_labelled, ({"n": 100},)),
     Case(
@@ -472,7 +483,7 @@ PLANS = (
     Case(
         "LimitSuggestion",
         rp.LimitSuggestion,
-        ({"name": "error", "lowest": 0.1, "highest": 0.3, "smallest_limit": 0.2},),
+        (dict.fromkeys((field.name for field in fields(rp.LimitSuggestion)), 0.1),),
         use=type,
         examples=20,
     ),
@@ -485,7 +496,7 @@ PLANS = (
         ),
         use=type,
         examples=40,
-        extreme=EXTREME,
+        far=tuple({"problem": problem} for problem in EXTREME),
     ),
 )
 
