@@ -1,12 +1,13 @@
 """What the planner promises about power, against simulation."""
 
 import math
+import time
 
 import numpy as np
 import pytest
 
 import riskpilot as rp
-from riskpilot import p_values
+from riskpilot import p_values, planner
 from riskpilot.p_values import log_betting
 from riskpilot.planner import passing_probability, samples_for_power, samples_to_pass
 
@@ -116,7 +117,47 @@ def test_labelled_examples_are_shared_out(n, split):
     assert rp.split_labelled(n) == split
 
 
-@pytest.mark.parametrize("n", [1, 0, -5, 10.0, True, "100"])
+@pytest.mark.parametrize("n", [1, 0, -5, 10.0, True, "100", 10**12 + 1, np.timedelta64(9, "s")])
 def test_what_cannot_be_shared_out_is_refused(n):
     with pytest.raises(rp.ProblemError, match="at least 2"):
         rp.split_labelled(n)
+
+
+@pytest.mark.parametrize("deviation", [0.0, -0.1, 0.51, math.inf, math.nan, True, "0.1", 10**400])
+def test_a_deviation_that_no_losses_of_the_range_have_is_refused(deviation):
+    with pytest.raises(rp.ProblemError, match=r"'error'"):
+        rp.plan_calibration(PROBLEM, 1000, binary=False, deviations={"error": deviation})
+
+
+def test_the_largest_deviation_is_that_of_losses_at_both_ends():
+    problem = rp.Problem([rp.Risk("gap", 1.0, low=-2, high=8)], "cost")
+    assert rp.plan_calibration(problem, 1000, binary=False, deviations={"gap": 5.0})
+    with pytest.raises(rp.ProblemError, match="at most 5,"):
+        rp.plan_calibration(problem, 1000, binary=False, deviations={"gap": 5.1})
+
+
+@pytest.mark.parametrize("true_risk", [math.nan, math.inf, "0.05", True, 10**400, [0.05]])
+def test_a_true_risk_that_is_no_finite_number_is_refused(true_risk):
+    with pytest.raises(rp.ProblemError, match="finite numbers"):
+        rp.plan_calibration(PROBLEM, 1000, true_risks={"error": true_risk})
+
+
+@pytest.mark.parametrize("family", ["binomial", "hoeffding_bentkus"])
+@pytest.mark.parametrize("delta", [0.01, 0.1, 0.4])
+def test_very_large_samples_are_planned_as_large_ones_are(family, delta):
+    """On either side of the number from which on the normal distribution foretells exact tests."""
+    n = round(1.1 * planner._LARGE_VARIANCE / (0.1 * 0.9))
+    exact = p_values.largest_passing_mean(family, 0.1, n, delta)
+    assert planner._largest_mean(family, 0.1, n, delta, None) == pytest.approx(exact, abs=4 / n)
+
+
+@pytest.mark.parametrize(
+    ("true_risk", "needed"), [(0.0999, 59_096_406), (0.099999, 591_253_000_000), (0.0999999, None)]
+)
+def test_a_margin_next_to_nothing_is_planned_at_once(true_risk, needed):
+    began = time.perf_counter()
+    (plan,) = rp.plan_calibration(PROBLEM, 10**12, true_risks={"error": true_risk})
+    assert time.perf_counter() - began < 5
+    assert plan.needed == (None if needed is None else pytest.approx(needed, rel=1e-3))
+    if needed is None:
+        assert "more than 1,000,000,000,000 examples" in str(plan)

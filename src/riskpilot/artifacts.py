@@ -14,7 +14,7 @@ import optuna
 from optuna.artifacts.exceptions import ArtifactNotFound
 from optuna.storages import BaseStorage
 
-from riskpilot.errors import StudyError
+from riskpilot.errors import StudyError, shown
 from riskpilot.storages import file_of, is_in_memory
 
 # Where a storage cannot tell by itself where losses go (memory, S3 and so on).
@@ -88,6 +88,13 @@ def chosen_store(storage: str | BaseStorage | None, artifact_store: Any) -> Any:
     if isinstance(artifact_store, str | Path):
         return FolderStore(artifact_store)
     if artifact_store is not None:
+        methods = ("open_reader", "write", "remove")
+        if not all(callable(getattr(artifact_store, name, None)) for name in methods):
+            raise StudyError(
+                f"artifact_store is a folder or an Optuna artifact store, which can "
+                f"{', '.join(methods)}, but it is {shown(artifact_store)}. "
+                f'Name a folder: artifact_store="losses".'
+            )
         return artifact_store
     if is_in_memory(storage):
         return MemoryArtifactStore()

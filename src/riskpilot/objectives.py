@@ -11,8 +11,9 @@ from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.addresses import without_password
 from riskpilot.artifacts import store_of
-from riskpilot.errors import LossError, RiskpilotError, StudyError
+from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
 from riskpilot.losses import Evaluation, check_ids
+from riskpilot.planner import as_number
 from riskpilot.problem import Problem
 from riskpilot.storages import address_of
 from riskpilot.store import (
@@ -59,15 +60,18 @@ def objective(
     if not callable(evaluate):
         raise StudyError(
             f"objective takes a function of a trial that returns an Evaluation, but got "
-            f"{evaluate!r}. Write rp.objective(study, evaluate)."
+            f"{shown(evaluate)}. Write rp.objective(study, evaluate)."
         )
-    if on_error not in ("raise", "record"):
+    if not isinstance(on_error, str) or on_error not in ("raise", "record"):
         raise StudyError(
             f'on_error says what follows a failed evaluation, "raise" or "record", but it is '
-            f"{on_error!r}."
+            f"{shown(on_error)}. Leave it out to see the error."
         )
-    if time_limit is not None and not (math.isfinite(time_limit) and time_limit > 0):
-        raise StudyError(f"time_limit is a number of seconds above 0, but it is {time_limit!r}.")
+    if time_limit is not None and not (as_number(time_limit) or 0) > 0:
+        raise StudyError(
+            f"time_limit is a number of seconds above 0, but it is {shown(time_limit)}. "
+            f"Leave it out for evaluations that may take any time."
+        )
     check_ids(validation_ids, calibration_ids)
     store_of(study)  # before an evaluation is spent
     sizes = _ValidationSize(study)

@@ -16,10 +16,11 @@ from scipy.spatial import KDTree
 
 from riskpilot import acquisition
 from riskpilot.acquisition import Front, Observations, Reference, Scale
-from riskpilot.errors import ProblemError
+from riskpilot.errors import ProblemError, shown
 from riskpilot.losses import ValidationLosses
+from riskpilot.planner import MOST_EXAMPLES, as_number, is_whole
 from riskpilot.plots import Search
-from riskpilot.problem import Problem, Risk
+from riskpilot.problem import P_VALUES, Problem, Risk
 from riskpilot.region import DELTA_PRIME, Interval, interval
 from riskpilot.space import Space, from_unit
 from riskpilot.statistics import family
@@ -37,6 +38,10 @@ _SAME = 1e-4
 _ENOUGH_TO_SMOOTH = 4
 # What a trial is about to try, for other workers to see before it has begun.
 _PROPOSAL_KEY = "riskpilot:proposal"
+_REGION_FAMILIES = P_VALUES[1:]  # all but "auto"
+LARGEST_SEED = 2**64 - 1
+# More trials than any study has: what is larger would only fill the memory.
+_LARGEST_POOL = 10**6
 
 
 def ends_and_latin_hypercube(slot: int, size: int, rng: np.random.Generator) -> float:
@@ -70,7 +75,32 @@ def default_pool_size(d: int) -> int:
 
 @dataclass(frozen=True)
 class Strategy:
-    """The choices that make up a search; a named one is a preset."""
+    """The choices that make up a search; a named one is a preset.
+
+    Parameters
+    ----------
+    pool : callable
+        Where a parameter stands in a slot of the initial pool: a function of the slot, the size of
+        the pool and a random generator, with values in [0, 1].
+    reference, front, scale : callable
+        What improvement is measured against, the front that is to be improved, and how risks count
+        near their limits: functions of `riskpilot.acquisition`.
+    safe_first : bool
+        Whether a configuration that can pass is looked for before a better one.
+    bold : bool
+        Whether values count as optimistic as long as everything evaluated is expected to pass.
+    avoid_repeats : bool
+        Whether improvements count by the chance that no earlier evaluation has shown them.
+    region_family : str, optional
+        The bounds behind the region of interest; by default those of the risk's own p-value.
+    delta_prime : float
+        The width of the region of interest; smaller is wider.
+
+    Raises
+    ------
+    ProblemError
+        If a choice is not of its kind.
+    """
 
     pool: Pool = ends_and_latin_hypercube
     reference: Reference = acquisition.open_reference
@@ -80,8 +110,37 @@ class Strategy:
     bold: bool = True
     avoid_repeats: bool = True
     region_family: str | None = None
-    """The bounds behind the region; None: those of the risk's own p-value."""
     delta_prime: float = DELTA_PRIME
+
+    def __post_init__(self) -> None:
+        for name in ("pool", "reference", "front", "scale"):
+            if not callable(value := getattr(self, name)) or isinstance(value, type):
+                raise ProblemError(
+                    f"Strategy: {name} must be a function, but it is {shown(value)}. Take one of "
+                    f"a preset: dataclasses.replace(riskpilot.GUIDED, ...)."
+                )
+        for name in ("safe_first", "bold", "avoid_repeats"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise ProblemError(
+                    f"Strategy: {name} must be True or False, but it is {shown(value)}. "
+                    f"Leave it out for the default."
+                )
+        family = self.region_family
+        if family is not None and not (isinstance(family, str) and family in _REGION_FAMILIES):
+            raise ProblemError(
+                f"Strategy: region_family must be one of {', '.join(_REGION_FAMILIES)}, "
+                f"but it is {shown(family)}. Leave it out for the risk's own test."
+            )
+        _check_delta_prime(self.delta_prime)
+
+
+def _check_delta_prime(delta_prime: float) -> None:
+    """Refuse a width of the region of interest that is no probability."""
+    if not 0 < (as_number(delta_prime) or 0) < 1:
+        raise ProblemError(
+            f"delta_prime sets the width of the region of interest and must lie in (0, 1), but it "
+            f"is {shown(delta_prime)}. Use delta_prime=0.05; smaller is wider."
+        )
 
 
 GUIDED = Strategy()
@@ -103,13 +162,28 @@ HVI = replace(PAPER, reference=acquisition.fixed_reference)
 class GuidedSampler(BaseSampler):
     """Proposes configurations whose test on calibration data will be a close call, and worth it.
 
-    ``problem``: risks, limits, delta. ``n_startup_trials``: size of the initial pool; by default
-    2 for one parameter, 7 for two, 15 for more. ``delta_prime``: width of the region of interest
-    (eq:region_i); smaller is wider. ``strategy``: `GUIDED` by default; `PAPER` follows the paper to
-    the letter.
-    ``n_calibration``: the number of calibration examples where evaluations do not bring them along.
     Proposals depend on the seed, the trial's number and the finished trials alone, so that a search
     that was interrupted goes on as if it had not been.
+
+    Parameters
+    ----------
+    problem : Problem
+        Risks, limits, delta.
+    n_startup_trials : int, optional
+        The size of the initial pool; by default 2 for one parameter, 7 for two, 15 for more.
+    delta_prime : float, optional
+        The width of the region of interest (eq:region_i); smaller is wider.
+    seed : int, optional
+        The same seed gives the same proposals.
+    strategy : Strategy, default GUIDED
+        `PAPER` follows the paper to the letter.
+    n_calibration : int, optional
+        The number of calibration examples, where evaluations do not bring them along.
+
+    Raises
+    ------
+    ProblemError
+        If a setting cannot be meant.
     """
 
     def __init__(
@@ -122,13 +196,13 @@ class GuidedSampler(BaseSampler):
         strategy: Strategy = GUIDED,
         n_calibration: int | None = None,
     ) -> None:
-        _check_settings(problem, n_startup_trials, delta_prime, n_calibration)
+        _check_settings(problem, n_startup_trials, delta_prime, n_calibration, seed, strategy)
         self._problem = problem
         self._n_startup_trials = n_startup_trials
         self._strategy = strategy
-        self._delta_prime = strategy.delta_prime if delta_prime is None else delta_prime
+        self._delta_prime = float(strategy.delta_prime if delta_prime is None else delta_prime)
         self._n_calibration = n_calibration
-        self._seed = int(np.random.default_rng(seed).integers(2**31)) if seed is None else seed
+        self._seed = int(np.random.default_rng().integers(2**31)) if seed is None else int(seed)
 
     def reseed_rng(self) -> None:
         """Nothing to do: every draw depends on the trial's number, so workers never repeat one."""
@@ -278,25 +352,31 @@ def _check_settings(
     n_startup_trials: int | None,
     delta_prime: float | None,
     n_calibration: int | None,
+    seed: int | None,
+    strategy: Strategy,
 ) -> None:
+    """Refuse settings that no search can use."""
     if not isinstance(problem, Problem):
         raise ProblemError(
             f"GuidedSampler takes a Problem first, but got a {type(problem).__name__}. "
             f'Write GuidedSampler(Problem([Risk("error", limit=0.1)], minimize="cost")).'
         )
-    if delta_prime is not None and not 0 < delta_prime < 1:
+    if not isinstance(strategy, Strategy):
         raise ProblemError(
-            f"delta_prime sets the width of the region of interest and must lie in (0, 1), but it "
-            f"is {delta_prime!r}. Use delta_prime=0.05; smaller is wider."
+            f"strategy must be a Strategy, such as riskpilot.GUIDED or riskpilot.PAPER, but it is "
+            f"{shown(strategy)}. Leave it out for the default."
         )
-    for name, value, least in (
-        ("n_startup_trials", n_startup_trials, 0),
-        ("n_calibration", n_calibration, 1),
+    if delta_prime is not None:
+        _check_delta_prime(delta_prime)
+    for name, value, least, most in (
+        ("n_startup_trials", n_startup_trials, 0, _LARGEST_POOL),
+        ("n_calibration", n_calibration, 1, MOST_EXAMPLES),
+        ("seed", seed, 0, LARGEST_SEED),
     ):
-        if value is not None and (not isinstance(value, int | np.integer) or value < least):
+        if value is not None and not is_whole(value, least, most):
             raise ProblemError(
-                f"{name} must be a whole number of at least {least}, but it is {value!r}. "
-                f"Leave it out for the default."
+                f"{name} must be a whole number of at least {least} and at most {most}, but it is "
+                f"{shown(value)}. Leave it out for the default."
             )
 
 

@@ -15,11 +15,12 @@ from optuna.trial import TrialState
 
 from riskpilot.addresses import hide_password
 from riskpilot.artifacts import attach_store, chosen_store
-from riskpilot.errors import StudyError
+from riskpilot.errors import StudyError, shown
 from riskpilot.objectives import objective
 from riskpilot.p_values import largest_passing_mean
+from riskpilot.planner import MOST_EXAMPLES, is_whole
 from riskpilot.problem import Problem
-from riskpilot.sampler import sampler_for
+from riskpilot.sampler import LARGEST_SEED, sampler_for
 from riskpilot.statistics import family, steering_family
 from riskpilot.storages import address_of, clear_errors, open_storage
 from riskpilot.store import (
@@ -57,14 +58,44 @@ def create_study(
 ) -> optuna.Study:
     """An Optuna study for ``problem``, with `GuidedSampler` unless another ``sampler`` is given.
 
-    ``safe``: a configuration known to keep the risks low; it is evaluated first, and makes a run
-    that certifies nothing rare. ``n_calibration``: how many calibration examples there will be,
-    where evaluations do not bring their losses along. ``storage``: an address such as
-    ``sqlite:///study.db`` or ``postgresql+psycopg://...``, a SQLite or journal file, or an Optuna
-    storage. ``artifact_store``: the folder or the Optuna artifact store where losses go; by default
-    a folder beside the file of a SQLite or journal storage, memory without a storage.
-    ``load_if_exists``: go on with the study of this name, where there is one.
+    Parameters
+    ----------
+    problem : Problem
+        What is limited, and what is minimised.
+    storage : str, Path or optuna storage, optional
+        An address such as ``sqlite:///study.db`` or ``postgresql+psycopg://...``, a SQLite or
+        journal file, or an Optuna storage; memory by default.
+    study_name : str, optional
+        The name of the study in its storage.
+    sampler : optuna sampler, optional
+        What proposes configurations, instead of a `GuidedSampler`.
+    seed : int, optional
+        The same seed gives the same search.
+    safe : mapping of str to values, optional
+        A configuration known to keep the risks low; it is evaluated first, and makes a run that
+        certifies nothing rare.
+    n_calibration : int, optional
+        How many calibration examples there will be, where evaluations do not bring their losses
+        along.
+    artifact_store : str, Path or optuna artifact store, optional
+        Where losses go; by default a folder beside the file of a SQLite or journal storage, memory
+        without a storage.
+    load_if_exists : bool, default False
+        Go on with the study of this name, where there is one.
 
+    Returns
+    -------
+    optuna.Study
+        An ordinary study, which carries the problem.
+
+    Raises
+    ------
+    StudyError
+        If an argument cannot be meant, the storage cannot be opened, or the study that is there
+        has another problem.
+
+    Examples
+    --------
     >>> from riskpilot import Problem, Risk
     >>> study = create_study(Problem([Risk("error", 0.2)], minimize="cost"), seed=0)
     >>> len(study.directions)
@@ -75,11 +106,15 @@ def create_study(
             f"create_study takes a Problem, but got a {type(problem).__name__}. "
             f'Write create_study(Problem([Risk("error", limit=0.1)], minimize="cost")).'
         )
-    if safe is not None and not isinstance(safe, Mapping):
+    if safe is not None and not (
+        isinstance(safe, Mapping) and all(isinstance(name, str) for name in safe)
+    ):
         raise StudyError(
-            f"safe is a configuration, a mapping of parameters to values, but it is {safe!r}. "
+            f"safe is a configuration, a mapping of parameters to values, but it is {shown(safe)}. "
             f'Write safe={{"threshold": 0.5}}.'
         )
+    _check_place(storage, study_name, sampler, load_if_exists)
+    _check_numbers(seed, n_calibration)
     with clear_errors(storage):
         opened = _opened(storage)
         store = chosen_store(opened, artifact_store)
@@ -98,7 +133,8 @@ def create_study(
     attach_store(study, store)
     if PROBLEM_KEY in study.user_attrs:
         return _continued(study, problem, sampler)
-    seed = int(np.random.default_rng(seed).integers(2**31)) if seed is None else seed
+    seed = int(np.random.default_rng().integers(2**31)) if seed is None else int(seed)
+    n_calibration = None if n_calibration is None else int(n_calibration)
     study.set_user_attr(PROBLEM_KEY, problem.to_dict())
     study.set_user_attr(SETTINGS_KEY, {"seed": seed, "n_calibration": n_calibration})
     with warnings.catch_warnings():
@@ -117,7 +153,34 @@ def load_study(
     sampler: BaseSampler | None = None,
     artifact_store: Any = None,
 ) -> optuna.Study:
-    """A study made by `create_study`, ready to go on or to select from."""
+    """A study made by `create_study`, ready to go on or to select from.
+
+    Parameters
+    ----------
+    storage : str, Path or optuna storage
+        Where the study is, as `create_study` takes it.
+    study_name : str, optional
+        Its name, where the storage holds several.
+    sampler : optuna sampler, optional
+        What proposes configurations, instead of a `GuidedSampler`.
+    artifact_store : str, Path or optuna artifact store, optional
+        Where its losses are, if not in the folder beside its storage.
+
+    Returns
+    -------
+    optuna.Study
+
+    Raises
+    ------
+    StudyError
+        If the storage cannot be opened or has no such study.
+    """
+    _check_place(storage, study_name, sampler)
+    if storage is None:
+        raise StudyError(
+            "load_study needs the storage that the study is in, but it is None. "
+            'Write load_study(storage="sqlite:///study.db").'
+        )
     with clear_errors(storage):
         opened = _opened(storage)
         assert opened is not None
@@ -132,6 +195,47 @@ def load_study(
             ) from error
     attach_store(study, chosen_store(opened, artifact_store))
     return _continued(study, problem_of(study), sampler)
+
+
+def _check_place(
+    storage: object, study_name: object, sampler: object, load_if_exists: object = False
+) -> None:
+    """Refuse what Optuna would not know where to put."""
+    if storage is not None and not isinstance(storage, str | Path | BaseStorage):
+        raise StudyError(
+            f"storage is an address, a file or an Optuna storage, but it is {shown(storage)}. "
+            f'Write storage="sqlite:///study.db", or leave it out to stay in memory.'
+        )
+    if study_name is not None and not isinstance(study_name, str):
+        raise StudyError(
+            f"study_name is a text, but it is {shown(study_name)}. "
+            f'Write study_name="adult", or leave it out.'
+        )
+    if sampler is not None and not isinstance(sampler, BaseSampler):
+        raise StudyError(
+            f"sampler is an Optuna sampler, but it is {shown(sampler)}. "
+            f"Leave it out for the GuidedSampler."
+        )
+    if not isinstance(load_if_exists, bool):
+        raise StudyError(
+            f"load_if_exists is True or False, but it is {shown(load_if_exists)}. Leave it out to "
+            f"make a new study."
+        )
+
+
+def _check_numbers(seed: object, n_calibration: object) -> None:
+    """Refuse numbers that no search can use."""
+    if seed is not None and not is_whole(seed, 0, LARGEST_SEED):
+        raise StudyError(
+            f"seed is a whole number from 0 to 2**64 - 1, but it is {shown(seed)}. "
+            f"Leave it out for one that is drawn."
+        )
+    if n_calibration is not None and not is_whole(n_calibration, 1, MOST_EXAMPLES):
+        raise StudyError(
+            f"n_calibration is the number of calibration examples, a whole number of at least 1 "
+            f"and at most 10**12, but it is {shown(n_calibration)}. Leave it out where evaluations "
+            f"bring their calibration losses along."
+        )
 
 
 def _opened(storage: str | Path | BaseStorage | None) -> str | BaseStorage | None:

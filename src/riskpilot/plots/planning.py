@@ -7,8 +7,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from riskpilot import statistics
-from riskpilot.errors import PlotError
-from riskpilot.planner import passing_probability, planning_family
+from riskpilot.errors import PlotError, shown
+from riskpilot.planner import as_number, passing_probability, plan_calibration, planning_family
 from riskpilot.plots.style import GREY, RED, styled, words
 from riskpilot.problem import Problem, Risk
 
@@ -29,27 +29,47 @@ def power_curves(
 ) -> go.Figure:
     """The probability to pass against the number of calibration examples, by true risk.
 
-    ``risk``: the name of one; the first by default. ``true_risks``: one curve each; by default 50,
-    70, 80 and 90 % of the limit. ``n_calibration``: the size that is planned, as a line.
-    ``binary`` and ``deviations``: as in `plan_calibration`.
+    Parameters
+    ----------
+    problem : Problem
+        The risks with their limits, and delta.
+    risk : str, optional
+        The name of a risk; the first by default.
+    true_risks : sequence of float, optional
+        One curve each; by default 50, 70, 80 and 90 % of the limit.
+    n_calibration : int, optional
+        The size that is planned, drawn as a line.
+    binary, deviations
+        As in `plan_calibration`.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+
+    Raises
+    ------
+    PlotError
+        If there is no such risk, or a true risk cannot be certified.
+    ProblemError
+        If a number cannot be meant.
     """
+    # The plan's own checks decide what numbers can be meant.
+    plan_calibration(
+        problem,
+        1 if n_calibration is None else n_calibration,
+        binary=binary,
+        deviations=deviations,
+    )
     chosen = _risk(problem, risk)
     deviation = (deviations or {}).get(chosen.name)
     family, std = planning_family(chosen, statistics.family(chosen, binary), deviation)
     limit = chosen.unit_limit
-    units = (
-        [share * limit for share in _MARGINS]
-        if true_risks is None
-        else [chosen.to_unit(value) for value in true_risks]
-    )
+    units = [share * limit for share in _MARGINS]
+    if true_risks is not None:
+        units = [chosen.to_unit(value) for value in _true_risks(chosen, true_risks)]
     sizes = np.unique(np.geomspace(20, max(100_000, 3 * (n_calibration or 0)), 160).astype(int))
     figure = go.Figure()
     for i, unit in enumerate(units):
-        if not 0 <= unit < limit:
-            raise PlotError(
-                f"A true risk that can be certified lies in [{chosen.bottom:g}, {chosen.limit:g}), "
-                f"but one is {chosen.from_unit(unit):g}. Leave it out."
-            )
         power = [
             passing_probability(family, limit, unit, int(m), problem.delta, std) for m in sizes
         ]
@@ -92,10 +112,34 @@ def power_curves(
 
 
 def _risk(problem: Problem, name: str | None) -> Risk:
+    """Find the risk of that name; the first one where no name is given."""
+    if name is None:
+        return problem.risks[0]
     for risk in problem.risks:
-        if name in (None, risk.name):
+        if isinstance(name, str) and name == risk.name:
             return risk
     raise PlotError(
         f"The problem has the risks {', '.join(problem.names)}, but the curves were asked for "
-        f"{name!r}. Name one of them."
+        f"{shown(name)}. Name one of them."
     )
+
+
+def _true_risks(risk: Risk, true_risks: Sequence[float]) -> list[float]:
+    """Read the true risks of the curves: at least one, each of them below the limit."""
+    try:
+        values = list(true_risks)
+    except TypeError as error:
+        raise PlotError(
+            f"true_risks is a list of numbers, one for each curve, but it is {shown(true_risks)}. "
+            f"Write true_risks=[0.05, 0.08]."
+        ) from error
+    numbers = []
+    for value in values:
+        number = as_number(value)
+        if number is None or not 0 <= risk.to_unit(number) < risk.unit_limit:
+            raise PlotError(
+                f"A true risk that can be certified lies in [{risk.bottom:g}, {risk.limit:g}), "
+                f"but one is {shown(value)}. Leave it out."
+            )
+        numbers.append(number)
+    return numbers

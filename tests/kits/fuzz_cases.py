@@ -1,0 +1,731 @@
+"""Every public function with valid calls of it, for `test_fuzz_kit` to make odd."""
+
+import inspect
+import json
+from contextlib import suppress
+from dataclasses import asdict, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+from typer.testing import CliRunner
+
+import riskpilot as rp
+import riskpilot.sklearn as rps
+from riskpilot.cli import app
+from riskpilot.plots import power_curves
+from riskpilot.tables import save_losses
+from tests.kits.fuzzing import ODD_JSON, TEXTS, Case, Fresh, st
+
+N, K, M = 4, 60, 80
+RNG = np.random.default_rng(0)
+RATES = np.array([[0.02], [0.1], [0.3], [0.5]])
+
+
+def _draw(size: int) -> np.ndarray:
+    return RNG.random((N, size)) < RATES
+
+
+def _grades(size: int) -> np.ndarray:
+    return np.clip(RATES + 0.1 * RNG.random((N, size)), 0, 1)
+
+
+PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")
+GRADED = rp.Problem([rp.Risk("error", 0.4)], "cost")
+OPEN = rp.Problem([rp.Risk("error", None)], "cost")
+TWO = rp.Problem([rp.Risk("error", 0.4), rp.Risk("harm", 2.0, low=-1, high=4)], "cost")
+STATISTICS = (
+    rp.Mean(),
+    rp.WorstGroup(groups=("a", "b")),
+    rp.GroupGap(groups=("a", "b")),
+    rp.GroupGap(groups=("a", "b"), directed=True, within="label"),
+    rp.Ratio(groups=("a", "b")),
+    rp.Quantile(0.8),
+    rp.CVaR(0.8),
+    rp.Difference("reference"),
+)
+COST = np.array([4.0, 3.0, 2.0, 1.0])
+VALIDATION = {"error": _draw(K), "cost": COST}
+CALIBRATION = {"error": _draw(M)}
+
+
+def _beside(statistic: Any, size: int) -> dict[str, Any]:
+    """What a statistic needs beside the losses."""
+    groups = np.array(["a", "b"])[np.arange(size) % 2]
+    match statistic:
+        case rp.GroupGap(within=within) if within is not None:
+            return {"groups": groups, within: np.arange(size) // 2 % 2}
+        case rp.WorstGroup() | rp.GroupGap() | rp.Ratio():
+            return {"groups": groups}
+        case rp.Difference(reference=reference):
+            return {reference: np.zeros(size, dtype=bool)}
+    return {}
+
+
+def _table(problem: rp.Problem, graded: bool = False) -> dict[str, Any]:
+    """Losses for every risk of a problem, with what stands beside them."""
+    tables: dict[str, dict[str, Any]] = {"validation": {}, "calibration": {}}
+    for table, size in zip(tables.values(), (K, M), strict=True):
+        for risk in problem.risks:
+            losses = _grades(size) if graded else _draw(size)
+            if (risk.low, risk.high) != (0, 1):
+                losses = risk.low * (1 - losses) + risk.high * losses
+            if risk.conditional:
+                losses = np.where(np.arange(size) % 3 == 0, np.nan, losses)
+            table |= {risk.name: losses, **_beside(risk.statistic, size)}
+            if risk.weights is not None and risk.largest_weight is not None:
+                table[risk.weights] = np.full(size, min(1.0, risk.largest_weight))
+    tables["validation"][problem.minimize] = COST
+    return {"problem": problem, **tables}
+
+
+CONFIGS = [{"size": i, "kind": "a"} for i in range(N)]
+TABLES = (
+    {**_table(PROBLEM), "configs": CONFIGS, "seed": 3},
+    {
+        "problem": GRADED,
+        "validation": {"error": _grades(K), "cost": _grades(K)},
+        "calibration": {"error": _grades(M)},
+        "validation_ids": list(range(K)),
+        "calibration_ids": list(range(K, K + M)),
+    },
+    {
+        "problem": TWO,
+        "validation": {"error": _draw(K), "harm": _grades(K), "cost": COST},
+        "calibration": {"error": _draw(M), "harm": _grades(M)},
+        "procedure": rp.holm,
+    },
+    _table(rp.Problem([rp.Risk("error", 0.6, conditional=True)], "cost"), graded=True),
+    _table(rp.Problem([rp.Risk("error", 0.5, weights="w", largest_weight=2)], "cost")),
+    *(_table(rp.Problem([rp.Risk("error", 0.45, statistic=s)], "cost")) for s in STATISTICS[1:]),
+)
+
+
+def _extreme_problems() -> tuple[rp.Problem, ...]:
+    """Problems at the ends of what is accepted; those that are refused are left out."""
+    risks: tuple[dict[str, Any], ...] = (
+        *({"limit": limit} for limit in (5e-324, 1e-300, 1e-12, 1 - 1e-16, 0.5)),
+        *({"limit": 0.0, "low": -high, "high": high} for high in (1e-300, 1e18, 1e307)),
+        {"limit": 1e-310, "high": 1e-300},
+        {"limit": 1e18, "low": 1e18 - 1e3, "high": 1e18 + 1e3},
+        *({"limit": 0.2, "p_value": test} for test in ("betting", "hoeffding", "binomial")),
+        *({"limit": 0.2, "weights": "w", "largest_weight": w} for w in (5e-324, 1.0, 1e308)),
+        *({"limit": 0.2, "statistic": rp.Quantile(level)} for level in (1e-300, 1 - 1e-16)),
+        *({"limit": 0.2, "statistic": rp.CVaR(level)} for level in (1e-300, 1 - 1e-16)),
+        *({"limit": limit, "statistic": rp.Difference()} for limit in (-0.99, -1e-300, 0.0, 0.99)),
+        *({"limit": limit, "statistic": s} for s in STATISTICS[1:5] for limit in (1e-300, 0.99)),
+        {"limit": 0.2, "conditional": True, "statistic": STATISTICS[3]},
+        {"limit": 0.2, "conditional": True, "statistic": rp.Difference()},
+        *({"limit": 0.2, "statistic": rp.WorstGroup((name, "a"))} for name in ("é", "x" * 300)),
+    )
+    makers = [
+        *(lambda one=one: rp.Problem([rp.Risk("error", **one)], "cost") for one in risks),
+        *(
+            lambda delta=delta: rp.Problem([rp.Risk("error", 0.3)], "cost", delta)
+            for delta in (5e-324, 1e-300, 1e-12, 0.49, 0.999)
+        ),
+        lambda: rp.Problem([rp.Risk("error", 0.3), rp.Risk("other", 0.3)], "cost"),
+        lambda: rp.Problem([rp.Risk("error", 0.3, conditional=True)], "cost"),
+        lambda: OPEN,
+    ]
+    made = []
+    for make in makers:
+        with suppress(rp.RiskpilotError):
+            made.append(make())
+    return tuple(made)
+
+
+EXTREME = _extreme_problems()
+FAR = tuple(_table(problem, graded) for problem in EXTREME for graded in (False, True))
+
+
+def _look(selection: rp.Selection) -> None:
+    """What users do with a selection."""
+    str(selection)
+    repr(selection)
+    selection._repr_html_()
+    certificate = rp.Certificate.from_json(selection.certificate.to_json())
+    certificate._repr_html_()
+    assert certificate == selection.certificate
+
+
+def _read(*values: Any) -> None:
+    for value in values:
+        str(value)
+        repr(value)
+
+
+# Studies
+
+
+class OwnError(Exception):
+    """What a user's own evaluation raises."""
+
+
+def _evaluate(trial: optuna.Trial) -> rp.Evaluation:
+    try:
+        row = trial.suggest_int("row", 0, N - 1)
+    except (ValueError, UserWarning) as error:  # a safe configuration outside of its own space
+        raise OwnError from error
+    return rp.Evaluation(
+        validation={"error": VALIDATION["error"][row], "cost": COST[row]},
+        calibration={"error": CALIBRATION["error"][row]},
+    )
+
+
+def _study(problem: rp.Problem = PROBLEM, n_trials: int = 3, **settings: Any) -> optuna.Study:
+    study = rp.create_study(problem, seed=0, **settings)
+    study.optimize(rp.objective(study, _evaluate), n_trials=n_trials)
+    return study
+
+
+def _stored() -> str:
+    """The address of a study in a file of the working directory."""
+    if not Path("study.db").exists():
+        _study(storage="sqlite:///study.db", study_name="known")
+    return "sqlite:///study.db"
+
+
+def _search(study: optuna.Study) -> None:
+    study.optimize(rp.objective(study, _evaluate), n_trials=3)
+
+
+def _search_with(sampler: Any) -> None:
+    _search(rp.create_study(PROBLEM, sampler=sampler, seed=0))
+
+
+def _record(evaluation: rp.Evaluation) -> None:
+    """Let a study record an evaluation, and test it."""
+    study = rp.create_study(PROBLEM, seed=0)
+    study.optimize(rp.objective(study, lambda trial: evaluation), n_trials=2)
+    if evaluation.calibration is not None:
+        _look(rp.select(study))
+
+
+STUDIES = (
+    Case(
+        "create_study",
+        rp.create_study,
+        ({"problem": PROBLEM, "seed": 3}, {"problem": PROBLEM, "safe": {"row": 1}}),
+        use=_search,
+        examples=150,
+        allowed=(rp.RiskpilotError, OwnError),
+        far=tuple({"problem": problem, "seed": 0} for problem in EXTREME),
+    ),
+    Case(
+        "load_study",
+        rp.load_study,
+        ({"storage": Fresh(_stored), "study_name": "known"},),
+        examples=30,
+    ),
+    Case(
+        "objective",
+        rp.objective,
+        ({"study": Fresh(lambda: rp.create_study(PROBLEM, seed=0)), "evaluate": _evaluate},),
+    ),
+    Case(
+        "Evaluation",
+        rp.Evaluation,
+        (
+            {
+                "validation": {"error": VALIDATION["error"][0], "cost": 1.0},
+                "calibration": {"error": CALIBRATION["error"][0]},
+            },
+            {"validation": {"error": VALIDATION["error"][0], "cost": VALIDATION["error"][1]}},
+        ),
+        use=_record,
+        examples=150,
+    ),
+    Case(
+        "select",
+        rp.select,
+        ({"study": Fresh(_study), "problem": PROBLEM},),
+        use=_look,
+        examples=150,
+        far=tuple({"study": Fresh(_study), "problem": problem} for problem in EXTREME),
+    ),
+    Case("ledger", rp.ledger, ({"study": Fresh(_study)},), examples=30),
+    Case("suggest_limits", rp.suggest_limits, ({"study": Fresh(lambda: _study(OPEN))},)),
+    Case(
+        "set_limits",
+        rp.set_limits,
+        ({"study": Fresh(lambda: rp.create_study(OPEN, seed=0)), "error": 0.3},),
+        use=_read,
+    ),
+    Case(
+        "GuidedSampler",
+        rp.GuidedSampler,
+        ({"problem": PROBLEM, "seed": 1}, {"problem": PROBLEM, "n_startup_trials": 2}),
+        use=_search_with,
+        examples=150,
+        far=tuple({"problem": problem, "seed": 0} for problem in EXTREME),
+    ),
+    *(
+        Case(
+            name,
+            partial(replace, getattr(rp, name)),
+            (asdict(getattr(rp, name)),),
+            use=lambda strategy: _search_with(rp.GuidedSampler(PROBLEM, strategy=strategy, seed=0)),
+            examples=15,
+        )
+        for name in ("GUIDED", "HVI", "ONE_SIDED", "PAPER")
+    ),
+    Case(
+        "Strategy",
+        rp.Strategy,
+        ({},),
+        use=lambda strategy: _search_with(rp.GuidedSampler(PROBLEM, strategy=strategy, seed=0)),
+        examples=30,
+    ),
+)
+
+# Risks, problems, statistics, procedures
+
+
+def _error(name: str, message: Any) -> Exception:
+    error: Exception = getattr(rp, name)(message)
+    return error
+
+
+VOCABULARY = (
+    Case(
+        "Risk",
+        rp.Risk,
+        (
+            {"name": "error", "limit": 0.2},
+            {"name": "cost", "limit": 3, "low": -1, "high": 10, "conditional": True},
+            {"name": "precision", "at_least": 0.9},
+            {"name": "error", "limit": 0.2, "statistic": rp.WorstGroup(groups=("a", "b"))},
+            {"name": "error", "limit": 0.2, "weights": "w", "largest_weight": 3.0},
+            {"name": "error", "limit": 0.2, "statistic": rp.Quantile(0.9)},
+        ),
+        use=lambda risk: _read(risk, rp.Problem([risk], "the cost"), risk.to_dict()),
+        examples=400,
+    ),
+    Case(
+        "Problem",
+        rp.Problem,
+        (
+            {"risks": [rp.Risk("error", 0.2)], "minimize": "cost", "delta": 0.1},
+            {"risks": tuple(TWO.risks), "minimize": "cost"},
+        ),
+        use=lambda problem: _read(problem, problem._repr_html_(), problem.to_dict()),
+        examples=200,
+    ),
+    Case("Problem.with_limits", PROBLEM.with_limits, ({"error": 0.1},), use=_read),
+    Case(
+        "Problem.from_dict",
+        rp.Problem.from_dict,
+        tuple({"data": json.loads(json.dumps(t["problem"].to_dict()))} for t in TABLES),
+        use=_read,
+        examples=200,
+        odd=ODD_JSON,
+    ),
+    *(
+        Case(
+            name,
+            getattr(rp, name),
+            tuple(
+                {field.name: getattr(statistic, field.name) for field in fields(statistic)}
+                for statistic in STATISTICS
+                if type(statistic).__name__ == name
+            ),
+            use=lambda statistic: _read(statistic, rp.Risk("error", 0.4, statistic=statistic)),
+        )
+        for name in ("WorstGroup", "GroupGap", "Ratio", "Quantile", "CVaR", "Difference")
+    ),
+    Case(
+        "Graphical",
+        rp.Graphical,
+        ({"weights": (0.5, 0.5), "edges": ((0, 1), (1, 0))},),
+        use=lambda graph: _read(graph, graph(np.log([0.01, 0.2]), 0.1)),
+        examples=200,
+    ),
+    Case(
+        "Graphical()",
+        lambda log_p, delta: rp.chain(3)(log_p, delta),
+        ({"log_p": np.log([0.01, 0.2, 0.03]), "delta": 0.1},),
+    ),
+    Case("chain", rp.chain, ({"n": 3},)),
+    *(
+        Case(
+            name,
+            getattr(rp, name),
+            ({"log_p": np.log([0.01, 0.2, 0.03]), "delta": 0.1},),
+            use=_read,
+        )
+        for name in ("fixed_sequence", "bonferroni", "holm")
+    ),
+    *(
+        Case(name, partial(_error, name), ({"message": "why"},), use=type, examples=20)
+        for name in rp.__all__
+        if isinstance(getattr(rp, name), type) and issubclass(getattr(rp, name), Exception)
+    ),
+)
+
+# Losses and what they become
+
+LABELS = RNG.integers(0, 2, M)
+PREDICTIONS = np.where(_draw(M), 1 - LABELS, LABELS)
+GROUPS = np.array(["a", "b"])[np.arange(M) % 2]
+LOSSES = (
+    Case(
+        "select_from_losses",
+        rp.select_from_losses,
+        TABLES,
+        use=_look,
+        examples=1500,
+        far=FAR,
+    ),
+    Case(
+        "Selection",
+        rp.select_from_losses,
+        TABLES[:2],
+        use=lambda selection: (_look(selection), selection.figure(), selection.report("r.html")),
+        examples=15,
+    ),
+    Case(
+        "Selection.report",
+        rp.select_from_losses(**TABLES[0]).report,
+        ({"path": "report.html"},),
+        examples=30,
+    ),
+    Case(
+        "measure",
+        rp.measure,
+        tuple(
+            {
+                "statistic": statistic,
+                "losses": _grades(M),
+                **{
+                    {"label": "within"}.get(name, name): values
+                    for name, values in _beside(statistic, M).items()
+                },
+            }
+            for statistic in STATISTICS
+        ),
+        use=_read,
+        examples=300,
+    ),
+    Case(
+        "weighted",
+        rp.weighted,
+        ({"losses": _grades(M), "weights": np.ones(M), "largest": 2.0},),
+        use=_read,
+        examples=200,
+    ),
+    Case(
+        "losses_from_predictions",
+        rp.losses_from_predictions,
+        (
+            {
+                "problem": rp.Problem([rp.Risk("precision", at_least=0.7)], "error"),
+                "labels": LABELS,
+                "predictions": PREDICTIONS,
+            },
+            {
+                "problem": [rp.Risk("error_gap", at_most=0.2)],
+                "labels": LABELS,
+                "predictions": PREDICTIONS[0],
+                "groups": GROUPS,
+            },
+            {
+                "problem": rp.Risk("accuracy_drop", at_most=0.2),
+                "labels": LABELS,
+                "predictions": PREDICTIONS,
+                "reference": {"reference": LABELS},
+            },
+        ),
+        use=_read,
+        examples=200,
+    ),
+)
+
+# Plans
+
+PLANS = (
+    Case(
+        "plan_calibration",
+        rp.plan_calibration,
+        (
+            {"problem": PROBLEM, "n_calibration": 500, "true_risks": {"error": 0.2}},
+            {
+                "problem": TWO,
+                "n_calibration": 100,
+                "binary": False,
+                "deviations": {"harm": 0.5},
+                "true_risks": {"harm": 1.5},
+                "target_power": 0.8,
+            },
+            *({"problem": t["problem"], "n_calibration": 300} for t in TABLES),
+        ),
+        use=lambda plans: _read(*plans),
+        examples=400,
+        far=tuple(
+            {"problem": problem, "n_calibration": m, "binary": binary}
+            for problem in EXTREME
+            for m in (1, 300, 10**12)
+            for binary in (True, False)
+        ),
+    ),
+    Case("split_labelled", rp.split_labelled, ({"n": 100},)),
+    Case(
+        "RiskPlan",
+        rp.RiskPlan,
+        (asdict(rp.plan_calibration(PROBLEM, 50)[0]) | {"risk": PROBLEM.risks[0]},),
+        use=type,
+        examples=20,
+    ),
+    Case(
+        "LimitSuggestion",
+        rp.LimitSuggestion,
+        (dict.fromkeys((field.name for field in fields(rp.LimitSuggestion)), 0.1),),
+        use=type,
+        examples=20,
+    ),
+    Case(
+        "power_curves",
+        power_curves,
+        (
+            {"problem": PROBLEM, "true_risks": [0.1, 0.2], "n_calibration": 100},
+            {"problem": TWO, "risk": "harm", "binary": False, "deviations": {"harm": 0.5}},
+        ),
+        use=type,
+        examples=40,
+        far=tuple({"problem": problem} for problem in EXTREME),
+    ),
+)
+
+# Certificates
+
+
+def _certificates() -> tuple[dict[str, Any], ...]:
+    """Certificates with the losses that they were made of."""
+    return tuple(
+        {
+            "certificate": rp.select_from_losses(**table).certificate,
+            "validation": table["validation"],
+            "calibration": table["calibration"],
+        }
+        for table in TABLES
+    )
+
+
+CERTIFIED = _certificates()
+
+
+def _read_edited(table: int, data: Any) -> None:
+    """Read a certificate whose digest fits its edited content, and verify it."""
+    try:
+        text = rp.Certificate(**data).to_json()
+    except TypeError:  # fields that a certificate does not have, or no fields at all
+        text = json.dumps(data)
+    certificate = rp.Certificate.from_json(text)
+    _read(certificate)
+    losses = CERTIFIED[table]
+    _read(
+        rp.verify(certificate, validation=losses["validation"], calibration=losses["calibration"])
+    )
+
+
+CERTIFICATES = (
+    *(
+        Case(
+            f"Certificate.from_json of table {i}",
+            partial(_read_edited, i),
+            ({"data": json.loads(json.dumps(asdict(certified["certificate"])))},),
+            odd=ODD_JSON,
+            examples=60,
+        )
+        for i, certified in enumerate(CERTIFIED[:4])
+    ),
+    Case(
+        "Certificate",
+        rp.Certificate.from_json,
+        ({"text": CERTIFIED[0]["certificate"].to_json()},),
+        use=_read,
+    ),
+    Case(
+        "Certificate.load",
+        rp.Certificate.load,
+        ({"path": Fresh(lambda: CERTIFIED[0]["certificate"].save("certificate.json"))},),
+        use=_read,
+    ),
+    Case("Certificate.save", CERTIFIED[0]["certificate"].save, ({"path": "c.json"},)),
+    Case("verify", rp.verify, CERTIFIED, use=_read, examples=250),
+    Case("Verification", rp.Verification, ({"differences": ("one",)},), use=type, examples=20),
+)
+
+# scikit-learn
+
+X, Y = RNG.normal(size=(150, 3)), RNG.integers(0, 2, 150)
+X[:, 0] += 3 * Y
+MODEL = LogisticRegression().fit(X[:50], Y[:50])
+
+
+def _fit(kind: Any, **settings: Any) -> Any:
+    """An estimator that is made, fitted, and asked for predictions."""
+    names = inspect.signature(kind).parameters
+    made = kind(**{name: value for name, value in settings.items() if name in names})
+    made.fit(**{name: value for name, value in settings.items() if name not in names})
+    repr(made)
+    made.predict(X)
+    made.score(X, Y)
+    return made
+
+
+def _own_loss(model: Any, X: Any, y: Any) -> Any:
+    return model.predict(X) != y
+
+
+def _estimator(name: str, examples: int, *valid: dict[str, Any]) -> Case:
+    kind = getattr(rps, name)
+    return Case(
+        f"sklearn.{name}",
+        partial(_fit, kind),
+        valid,
+        examples=examples,
+        allowed=(ValueError, TypeError),  # NotFittedError and RiskpilotError are among them
+        signatures=(kind, kind.fit),
+        others_warn=True,
+    )
+
+
+SKLEARN = (
+    _estimator(
+        "RiskControlledThreshold",
+        80,
+        {
+            "estimator": MODEL,
+            "risks": {"false_positive_rate": 0.5},
+            "minimize": "false_negative_rate",
+            "X": X,
+            "y": Y,
+            "random_state": 0,
+            "n_thresholds": 10,
+        },
+        {
+            "estimator": MODEL,
+            "risks": ["selective_error <= 0.4"],
+            "minimize": "abstention",
+            "X": X,
+            "y": Y,
+            "random_state": 0,
+            "n_thresholds": 5,
+        },
+    ),
+    _estimator(
+        "RiskControlledSearch",
+        40,
+        {
+            "estimator": DecisionTreeClassifier(random_state=0),
+            "space": {"max_depth": (1, 4)},
+            "risks": {"error": 0.6},
+            "minimize": "false_negative_rate",
+            "X": X,
+            "y": Y,
+            "n_trials": 3,
+            "random_state": 0,
+        },
+        {
+            "estimator": DecisionTreeClassifier(random_state=0),
+            "space": {"max_depth": [1, 2], "min_impurity_decrease": (1e-4, 0.1, "log")},
+            "risks": ["mine <= 0.6"],
+            "losses": {"mine": _own_loss, "other": _own_loss},
+            "minimize": "other",
+            "X": X,
+            "y": Y,
+            "n_trials": 3,
+            "random_state": 0,
+        },
+    ),
+)
+
+# The command line
+
+_RUNNER = CliRunner()
+EXIT_CODES = (0, 1, 2, 3)
+LIMITS = (
+    *("error<=0.3", "error <= 0.1 as quantile(0.9)", "error<=0.1 as worst_group by sex", "harm<=1"),
+    *(
+        "error<=inf",
+        "error<=nan",
+        "error<=1e-300",
+        "error<=0.3 in [0,1e308]",
+        "error<=0.3 in [1,0]",
+    ),
+    *("error>=0.9", "accuracy>=0.9", "error<=0.1 as cvar(2)", "error<=0.1 as mean(3)", "a<=b"),
+    *("error<=0.3 weighted by w up to inf", "error<=0.999999999999", "error≤0.1", "<=0.1"),
+)
+VALUES = (
+    *("error=0.1", "error=inf", "error=nan", "error=-1", "error=1e308", "error=1e-300", "error=0"),
+    *("harm=1", "error", "error=", "=1", "error=1=2", "0", "-1", "1", "0.5", "1e-320", "1e308"),
+    *("9" * 13, "9" * 400, "0.999999999", "nan", "inf", "losses.npz", "study.db", "nowhere.csv"),
+    *("sqlite:///study.db", "sqlite:///nowhere.db", "certificate.json", ".", "/", "fixed_sequence"),
+)
+OPTIONS = (
+    *("--risk", "--minimize", "--delta", "--seed", "--p-value", "--procedure", "--json", "--out"),
+    *("--report", "--samples", "-n", "--labelled", "--true-risk", "--deviation", "--target-power"),
+    *("--losses", "--study-name", "--artifacts", "--help", "--version"),
+)
+
+
+def _command(arguments: list[str]) -> None:
+    """Run a command in a directory that has a table of losses, a study and a certificate."""
+    _stored()
+    if not Path("losses.npz").exists():
+        save_losses(
+            "losses.npz",
+            validation=VALIDATION,
+            calibration=CALIBRATION,
+            configs=CONFIGS,
+        )
+        CERTIFIED[0]["certificate"].save("certificate.json")
+    result = _RUNNER.invoke(app, arguments)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code in EXIT_CODES, result.exit_code
+    assert "Traceback" not in result.output
+
+
+def _typed(examples: int, *valid: list[str]) -> Case:
+    """A command, with words put in the place of others, added and left out."""
+    return Case(
+        f"riskpilot {valid[0][0]}",
+        lambda words: _command(words if isinstance(words, list) else [words]),
+        tuple({"words": words} for words in valid),
+        examples=examples,
+        odd=st.sampled_from((*LIMITS, *VALUES, *OPTIONS, *TEXTS)),
+    )
+
+
+LIMIT = ["--risk", "error<=0.3", "--minimize", "cost"]
+COMMANDS = (
+    _typed(
+        250,
+        ["plan", "--risk", "error<=0.3", "--samples", "500", "--deviation", "error=0.2"],
+        ["plan", "--risk", "error<=0.3", "--labelled", "90", "--true-risk", "error=0.1", "--json"],
+        ["plan", "-r", "error<=0.3 as group_gap by sex", "-n", "500", "--delta", "0.1"],
+    ),
+    _typed(
+        120,
+        ["select", "losses.npz", *LIMIT, "--delta", "0.1", "--seed", "3"],
+        ["select", "losses.npz", *LIMIT, "--p-value", "hoeffding", "--out", "out.json", "--json"],
+        ["select", "sqlite:///study.db", "--study-name", "known", "--procedure", "holm"],
+    ),
+    _typed(
+        80,
+        ["verify", "certificate.json", "--losses", "losses.npz"],
+        ["verify", "certificate.json", "--losses", "sqlite:///study.db", "--json"],
+    ),
+    _typed(30, ["status", "sqlite:///study.db", "--study-name", "known", "--json"]),
+    _typed(30, ["report", "sqlite:///study.db", "--study-name", "known", "--out", "r.html"]),
+)
+# Commands that serve, train or replay: they read no input but options that the others read, too.
+NOT_TYPED = {"dashboard", "demo", "bench"}
+
+CASES = (*VOCABULARY, *LOSSES, *PLANS, *STUDIES, *CERTIFICATES, *SKLEARN, *COMMANDS)
