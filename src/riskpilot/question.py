@@ -7,6 +7,7 @@ from typing import Any
 from riskpilot.plan import TestPlan
 from riskpilot.problem import Problem
 from riskpilot.procedures import Procedure, describe
+from riskpilot.statistics import GroupName
 from riskpilot.strict_json import digest_of, plain
 
 # So many groups are named in a sentence; where there are more than one beyond, they are counted.
@@ -58,7 +59,10 @@ class Question:
             "level": self.plan.problem.delta,
             "spend": self.spend,
             "procedure": plain(describe(self.procedure)),
-            "groups": {name: list(groups) for name, groups in self.plan.groups.items()},
+            "groups": {
+                name: [group if isinstance(group, str) else list(group) for group in groups]
+                for name, groups in self.plan.groups.items()
+            },
             "seeds": {"test": self.plan.seed, "search": self.search_seed},
             "trials": None if self.trials is None else runs(self.trials),
             "plan": self.plan_digest,
@@ -78,7 +82,7 @@ def question_digest(told: Mapping[str, Any]) -> str:
     return digest_of([told["plan"], told["procedure"], told["spend"]])
 
 
-def groups_in_words(groups: Mapping[str, Sequence[str]]) -> str:
+def groups_in_words(groups: Mapping[str, Sequence[GroupName]]) -> str:
     """Name the groups that limits are about, each sentence after a space.
 
     >>> groups_in_words({"error": ("a", "b", "c")})
@@ -93,11 +97,15 @@ def groups_in_words(groups: Mapping[str, Sequence[str]]) -> str:
     )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _listed(names: Sequence[GroupName]) -> str:
     if len(names) <= _MOST_NAMED + 1:
-        return ", ".join(map(str, names))
-    named = ", ".join(map(str, names[:_MOST_NAMED]))
+        return ", ".join(map(_plain_name, names))
+    named = ", ".join(map(_plain_name, names[:_MOST_NAMED]))
     return f"{named} and {len(names) - _MOST_NAMED} more, listed in the certificate"
+
+
+def _plain_name(name: GroupName) -> str:
+    return name if isinstance(name, str) else f"{name[0]} of label {name[1]}"
 
 
 def runs(numbers: Sequence[int]) -> list[list[int]]:

@@ -20,7 +20,8 @@ from riskpilot.errors import ProblemError, shown
 from riskpilot.losses import ValidationLosses
 from riskpilot.planner import MOST_EXAMPLES, as_number, is_whole
 from riskpilot.plots import Search
-from riskpilot.problem import P_VALUES, Problem, Risk
+from riskpilot.problem import Problem, Risk
+from riskpilot.risk import P_VALUES
 from riskpilot.region import DELTA_PRIME, Interval, interval
 from riskpilot.space import Space, from_unit
 from riskpilot.statistics import family
