@@ -209,12 +209,13 @@ def _name_groups(statistic: Grouped, least: int) -> None:
     groups, kind = statistic.groups, type(statistic).__name__
     if groups is None:
         return
-    if isinstance(groups, str | bytes | Mapping) or not isinstance(groups, Iterable):
+    several = groups.tolist() if isinstance(groups, np.ndarray) else groups
+    if isinstance(several, str | bytes | Mapping) or not isinstance(several, Iterable):
         raise ProblemError(
             f"{kind}: groups is a tuple of names, but it is {told(groups)}. "
             f'Write groups=("female", "male").'
         )
-    names = tuple(_group_name(kind, name) for name in groups)
+    names = tuple(_group_name(kind, name) for name in several)
     object.__setattr__(statistic, "groups", names)
     if len(names) < least or len(set(names)) < len(names):
         raise ProblemError(

@@ -48,7 +48,8 @@ class RiskControlledSearch(WithPromise):
 
     ``space``: names to an Optuna distribution, a list of choices, a pair (low, high) of ints or
     floats, or a triple (low, high, "log"). ``risks``: metrics and their limits, such as
-    ``{"error": 0.1, "recall": 0.8}`` or ``["error <= 0.1", "recall >= 0.8"]``. ``minimize``: a
+    ``{"error": 0.1, "recall": 0.8}`` or ``["error <= 0.1", "worst_group_error <= 0.2 by sex"]``, as
+    on the command line, or `Risk` objects. ``minimize``: a
     metric, or a name in ``losses``. ``losses``: functions of (fitted estimator, X, y) by name, for
     risks and objectives of one's own; per-example losses in [0, 1], or one number for the free
     objective. Groups, weights and the losses of a reference come from such functions, too, by the
