@@ -120,6 +120,73 @@ TABLE = {
     "a limit below a signed range": (rp.ProblemError, r"-2", lambda: rp.Risk("e", -2, low=-1)),
     "a range upside down": (rp.ProblemError, r"\[1\.0, 0\.0\]", lambda: rp.Risk("e", 0.5, 1, 0)),
     "a range without end": (rp.ProblemError, r"high.*inf", lambda: rp.Risk("e", 0.5, high=INF)),
+    "a limit beyond all floats": (rp.ProblemError, r"limit.*1000", lambda: rp.Risk("e", 10**400)),
+    "a limit that is a text": (
+        rp.ProblemError,
+        r"at_most.*'0\.1'",
+        lambda: rp.Risk("e", at_most="0.1"),
+    ),
+    "a range too wide": (rp.ProblemError, r"finite.*wide", lambda: rp.Risk("e", 1, -1e308, 1e308)),
+    "a name of bytes": (rp.ProblemError, r"b'e'", lambda: rp.Risk(b"e", 0.1)),
+    "a name of a tuple": (rp.ProblemError, r"\('e',\)", lambda: rp.Risk(("e",), 0.1)),
+    "a name with a control character": (
+        rp.ProblemError,
+        r"control characters.*\\x00",
+        lambda: rp.Risk("e\x00", 0.1),
+    ),
+    "a name of half a character": (rp.ProblemError, r"udc80", lambda: rp.Risk("e\udc80", 0.1)),
+    "a name that turns the text round": (rp.ProblemError, r"202e", lambda: rp.Risk("e\u202e", 0.1)),
+    "a condition that is a number": (
+        rp.ProblemError,
+        r"conditional is True or False.* 1\.",
+        lambda: rp.Risk("e", 0.1, conditional=1),
+    ),
+    "a complement of one's own": (
+        rp.ProblemError,
+        r"better when larger",
+        lambda: rp.Risk("e", 0.1, complement=True),
+    ),
+    "a test that is no text": (
+        rp.ProblemError,
+        r"\['auto'\]",
+        lambda: rp.Risk("e", 0.5, p_value=["auto"]),
+    ),
+    "a statistic that is a class": (
+        rp.ProblemError,
+        r"Mean",
+        lambda: rp.Risk("e", 0.1, statistic=rp.Mean),
+    ),
+    "a statistic that cannot be hashed": (
+        rp.ProblemError,
+        r"array\(",
+        lambda: rp.Risk("e", 0.1, statistic=np.zeros(2)),
+    ),
+    "groups of a mean": (
+        rp.ProblemError,
+        r"no groups.*'sex'",
+        lambda: rp.Risk("e", 0.1, groups="sex"),
+    ),
+    "groups by a number": (rp.ProblemError, r"is 5\.", lambda: rp.WorstGroup(groups=5)),
+    "groups named by bytes": (
+        rp.ProblemError,
+        r"xff.*decode",
+        lambda: rp.WorstGroup(groups=(b"\xff",)),
+    ),
+    "a direction that is a number": (
+        rp.ProblemError,
+        r"directed is True or False",
+        lambda: rp.GroupGap(("a", "b"), directed=1),
+    ),
+    "a share in per cent": (
+        rp.ProblemError,
+        r"\[0, 100\].*at_least=0\.9",
+        lambda: rp.Risk("accuracy", at_least=90, high=100),
+    ),
+    "a lower limit on a ratio, the wrong way": (
+        rp.ProblemError,
+        r"ratio of 'e' is better when larger.*at_least=",
+        lambda: rp.Risk("e", at_most=0.2, statistic=rp.Ratio()),
+    ),
     "an unknown test": (rp.ProblemError, r"'clt'", lambda: rp.Risk("e", 0.5, p_value="clt")),
     # statistics
     "a statistic that is a word": (
@@ -250,6 +317,63 @@ TABLE = {
         rp.LossError,
         r"float64.*scores >= 0\.5",
         lambda: rp.losses_from_predictions(rp.Risk("error", 0.1), [0, 1], [0.2, 0.7]),
+    ),
+    "labels without an end": (
+        rp.LossError,
+        r"labels are classes",
+        lambda: rp.losses_from_predictions(rp.Risk("error", 0.1), [0, INF], [0, 1]),
+    ),
+    "classes that floats do not tell apart": (
+        rp.LossError,
+        r"2\^53",
+        lambda: rp.losses_from_predictions(rp.Risk("error", 0.1), [0, 1e19], [0, 1]),
+    ),
+    "masked predictions": (
+        rp.LossError,
+        r"mask",
+        lambda: rp.losses_from_predictions(
+            rp.Risk("error", 0.1), [0, 1], np.ma.array([0, 1], mask=[0, 1])
+        ),
+    ),
+    "no predictions": (
+        rp.LossError,
+        r"\(0,\)",
+        lambda: rp.losses_from_predictions(rp.Risk("error", 0.1), [], []),
+    ),
+    "a code of abstention that is a word": (
+        rp.LossError,
+        r"'never'",
+        lambda: rp.losses_from_predictions(rp.Risk("error", 0.1), [0, 1], [0, 1], abstain="never"),
+    ),
+    "labels to compare within that nobody gave": (
+        rp.LossError,
+        r"'region'.*groups=",
+        lambda: rp.losses_from_predictions(
+            rp.Risk("error", 0.1, statistic=rp.GroupGap(within="region")),
+            [0, 1],
+            [0, 1],
+            groups=["a", "b"],
+        ),
+    ),
+    "losses of another shape than predictions": (
+        rp.LossError,
+        r"\(1,\) and \(2,\)",
+        lambda: rp.check_losses(rp.Risk("error", 0.1), {"error": [0]}, [0, 1], [0, 1]),
+    ),
+    "no losses to check": (
+        rp.LossError,
+        r"'error'.*not given",
+        lambda: rp.check_losses(rp.Risk("error", 0.1), {}, [0, 1], [0, 1]),
+    ),
+    "losses for what is no risk": (
+        rp.ProblemError,
+        r"'error'",
+        lambda: rp.losses_from_predictions("error", [0, 1], [0, 1]),
+    ),
+    "a largest weight that is a word": (
+        rp.LossError,
+        r"'two'",
+        lambda: rp.weighted([0, 1], [1, 1], largest="two"),
     ),
     "predictions of another length": (
         rp.LossError,
@@ -418,6 +542,11 @@ TABLE = {
     "no free objective": (rp.ProblemError, r"None", lambda: rp.Problem(P.risks, None)),
     "delta of zero": (rp.ProblemError, r"it is 0\.", lambda: rp.Problem(P.risks, "c", 0)),
     "delta of one": (rp.ProblemError, r"it is 1\.", lambda: rp.Problem(P.risks, "c", 1)),
+    "a confidence for delta": (
+        rp.ProblemError,
+        r"0\.95.*delta=0\.05",
+        lambda: rp.Problem(P.risks, "c", 0.95),
+    ),
     "delta in per cent": (rp.ProblemError, r"10", lambda: rp.Problem(P.risks, "c", 10)),
     "delta below zero": (rp.ProblemError, r"-0\.1", lambda: rp.Problem(P.risks, "c", -0.1)),
     "delta that is NaN": (rp.ProblemError, r"nan", lambda: rp.Problem(P.risks, "c", NAN)),

@@ -18,7 +18,18 @@ class Mean:
 
 @dataclass(frozen=True)
 class WorstGroup:
-    """The largest of the groups' mean losses. ``groups``: their names; None for all there are."""
+    """The largest of the groups' mean losses.
+
+    Parameters
+    ----------
+    groups : tuple of str, optional
+        The names of the groups that count; None for all there are.
+
+    Raises
+    ------
+    ProblemError
+        Where the names are no texts or whole numbers, or one stands twice.
+    """
 
     groups: tuple[str, ...] | None = None
 
@@ -30,11 +41,22 @@ class WorstGroup:
 class GroupGap:
     """The largest difference between two groups' mean losses.
 
-    ``groups``: their names; None for all there are. With ``directed=True`` it is the mean of the
-    first named group minus that of the second, which may be negative. ``within``: the name under
-    which labels stand beside the losses; examples are then compared with those of their own label
-    alone, and the label with the largest gap counts. Of positive predictions within the true
-    labels this is equalised odds.
+    Parameters
+    ----------
+    groups : tuple of str, optional
+        The names of the groups that count; None for all there are.
+    directed : bool, default False
+        Whether only the mean of the first named group minus that of the second counts, which may
+        be negative.
+    within : str, optional
+        The name under which labels stand beside the losses. Examples are then compared with those
+        of their own label alone, and the label with the largest gap counts. Of positive
+        predictions within the true labels this is equalised odds.
+
+    Raises
+    ------
+    ProblemError
+        Where the names of groups or labels are of no use, or a direction lacks its two groups.
     """
 
     groups: tuple[str, ...] | None = None
@@ -53,8 +75,19 @@ class Ratio:
     """One minus the smallest ratio of two groups' mean losses: 0 where all groups are alike.
 
     "The rate of every group is at least 80 % of any other's" is a limit of 0.2, or
-    ``at_least=0.8``. ``groups``: their names; None for all there are. With ``directed=True`` only
-    the ratio of the first named group to the second counts.
+    ``at_least=0.8``.
+
+    Parameters
+    ----------
+    groups : tuple of str, optional
+        The names of the groups that count; None for all there are.
+    directed : bool, default False
+        Whether only the ratio of the first named group to the second counts.
+
+    Raises
+    ------
+    ProblemError
+        Where the names of groups are of no use, or a direction lacks its two groups.
     """
 
     groups: tuple[str, ...] | None = None
@@ -67,7 +100,18 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Quantile:
-    """The loss that a share ``level`` of the examples stays at or below."""
+    """The loss that a share of the examples stays at or below.
+
+    Parameters
+    ----------
+    level : float, default 0.95
+        The share, in (0, 1).
+
+    Raises
+    ------
+    ProblemError
+        Where the level is no share.
+    """
 
     level: float = 0.95
 
@@ -77,7 +121,18 @@ class Quantile:
 
 @dataclass(frozen=True)
 class CVaR:
-    """The mean of the worst ``1 - level`` share of the losses (conditional value at risk)."""
+    """The mean of the worst ``1 - level`` share of the losses (conditional value at risk).
+
+    Parameters
+    ----------
+    level : float, default 0.95
+        The share of the losses that are better, in (0, 1).
+
+    Raises
+    ------
+    ProblemError
+        Where the level is no share.
+    """
 
     level: float = 0.95
 
@@ -89,7 +144,15 @@ class CVaR:
 class Difference:
     """The mean loss less that of a reference on the same examples: what a change costs.
 
-    ``reference``: the name under which the losses of the reference stand beside the others.
+    Parameters
+    ----------
+    reference : str, default "reference"
+        The name under which the losses of the reference stand beside the others.
+
+    Raises
+    ------
+    ProblemError
+        Where the reference is no name.
     """
 
     reference: str = "reference"
@@ -209,12 +272,13 @@ def _name_groups(statistic: Grouped, least: int) -> None:
     groups, kind = statistic.groups, type(statistic).__name__
     if groups is None:
         return
-    if isinstance(groups, str | bytes | Mapping) or not isinstance(groups, Iterable):
+    several = groups.tolist() if isinstance(groups, np.ndarray) else groups
+    if isinstance(several, str | bytes | Mapping) or not isinstance(several, Iterable):
         raise ProblemError(
             f"{kind}: groups is a tuple of names, but it is {told(groups)}. "
             f'Write groups=("female", "male").'
         )
-    names = tuple(_group_name(kind, name) for name in groups)
+    names = tuple(_group_name(kind, name) for name in several)
     object.__setattr__(statistic, "groups", names)
     if len(names) < least or len(set(names)) < len(names):
         raise ProblemError(

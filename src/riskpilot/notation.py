@@ -70,14 +70,7 @@ def parse_risk(text: str, p_value: str = "auto") -> Risk:
         fields |= {"low": number(parts["low"], text), "high": number(parts["high"], text)}
     direction = "at_most" if found["sign"] in ("<=", "≤") else "at_least"
     fields[direction] = number(found["limit"], text)
-    risk = Risk(found["name"], p_value=p_value, **fields)
-    if "groups" in parts and not risk.needs_groups:
-        raise ProblemError(
-            f"'by {parts['groups']}' in {text!r} names groups, but a limit on the "
-            f"{risk.words or 'mean'} has none. Say what is limited: as worst_group, as group_gap "
-            f"or as ratio; or leave the groups out."
-        )
-    return risk
+    return Risk(found["name"], p_value=p_value, **fields)
 
 
 def number(text: str, whole: str) -> float:

@@ -151,14 +151,15 @@ class Problem:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read a problem from what `to_dict` made of it."""
-        try:
-            risks = [Risk.from_dict(risk) for risk in data["risks"]]
-            return cls(risks, data["minimize"], data["delta"])
-        except (KeyError, TypeError, AttributeError) as error:
+        fields = ("risks", "minimize", "delta")
+        missing = [name for name in fields if not isinstance(data, Mapping) or name not in data]
+        if missing or not isinstance(data["risks"], list | tuple):
             raise ProblemError(
                 f"A stored problem needs risks, minimize and delta, but this one is not complete: "
-                f"{error}. Write problem.to_dict() to the file, whole."
-            ) from error
+                f"{told(missing or data['risks'])}. Write problem.to_dict() to the file, whole."
+            )
+        risks = [Risk.from_dict(risk) for risk in data["risks"]]
+        return cls(risks, data["minimize"], data["delta"])
 
     def _repr_html_(self) -> str:
         rows = [(str(risk), risk.p_value) for risk in self.risks]

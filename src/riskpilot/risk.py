@@ -204,6 +204,12 @@ class Risk:
 
     def _check_statistic(self) -> None:
         name, statistic = self.name, self.statistic
+        if self.groups != "groups" and not self.needs_groups:
+            raise ProblemError(
+                f"Risk {name!r}: a limit on the {self.words or 'mean'} knows no groups, but groups "
+                f"is {self.groups!r}. Say what is limited, statistic=WorstGroup(), GroupGap() or "
+                f"Ratio(); or leave groups out."
+            )
         if isinstance(statistic, Ratio) and self.low != 0:
             raise ProblemError(
                 f"Risk {name!r}: a ratio of means needs losses from 0 upwards, but low is "
@@ -346,13 +352,18 @@ class Risk:
 
     @property
     def words(self) -> str:
-        """What is limited, in words; empty for the mean.
+        """What is limited, in words; empty for the mean of all examples.
 
         >>> Risk("error", 0.1, weights="w", largest_weight=4).words
         'mean, weighted by w'
+        >>> Risk("wrong", 0.1, conditional=True).words
+        'mean of the examples that count'
         """
         by = self.groups if self.needs_groups and self.groups != "groups" else None
         what = measures.words(self.statistic, by=by, larger=self.complement)
+        known = names.meaning(self.name)
+        if self.conditional and (known is None or not known.conditional):
+            what = f"{what or 'mean'} of the examples that count"
         return what if self.weights is None else f"{what or 'mean'}, weighted by {self.weights}"
 
     @property

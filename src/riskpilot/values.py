@@ -27,10 +27,33 @@ def measure(
 ) -> FloatArray:
     """The statistic of each configuration's losses, shape (n,): for free objectives, and to look.
 
-    ``losses``: shape (n, m), NaN where an example does not count. What the statistic needs beside
-    them, each of shape (m,): ``groups``, labels ``within`` which groups are compared, losses of the
-    ``reference``, ``weights`` of the examples.
+    Parameters
+    ----------
+    statistic : statistic
+        What to measure, such as `WorstGroup`.
+    losses : array of shape (n, m)
+        The losses of n configurations, NaN where an example does not count.
+    groups : array of shape (m,), optional
+        The groups of the examples, for a statistic of groups.
+    within : array of shape (m,), optional
+        The labels within which groups are compared.
+    reference : array of shape (m,), optional
+        The losses of the reference, for a difference.
+    weights : array of shape (m,), optional
+        The weights of the examples.
 
+    Returns
+    -------
+    array of shape (n,)
+        The values; of a `Ratio` one minus the smallest ratio.
+
+    Raises
+    ------
+    LossError
+        Where the losses, or what stands beside them, cannot be used.
+
+    Examples
+    --------
     >>> from riskpilot import WorstGroup
     >>> measure(WorstGroup(), [[1, 0, 0, 0], [0, 0, 1, 1]], ["a", "a", "b", "b"])
     array([0.5, 1. ])
@@ -82,10 +105,30 @@ def value_of(risk: Risk, given: Mapping[str, Any]) -> FloatArray:
 def weighted(losses: npt.ArrayLike, weights: npt.ArrayLike, *, largest: float) -> FloatArray:
     """Losses times the weights of their examples, for a limit on the weighted mean E[w L].
 
-    ``losses``: shape (m,) or (n, m), from 0 upwards; ``weights``: shape (m,), of mean 1 over the
-    population, with a bound ``largest`` that is known beforehand. Declare the larger range:
-    ``Risk("error", limit, high=largest)``. Without such a bound no test is valid.
+    Declare the larger range: ``Risk("error", limit, high=largest)``.
 
+    Parameters
+    ----------
+    losses : array of shape (m,) or (n, m)
+        Losses from 0 upwards.
+    weights : array of shape (m,)
+        Weights of mean 1 over the population.
+    largest : float
+        The largest weight that there can be, known beforehand. Without such a bound no test is
+        valid.
+
+    Returns
+    -------
+    array of the shape of losses
+        The losses times the weights.
+
+    Raises
+    ------
+    LossError
+        Where the weights exceed their bound or have another mean, and where losses are negative.
+
+    Examples
+    --------
     >>> weighted([[1.0, 0.0, 1.0]], [0.5, 0.5, 2.0], largest=2.0)
     array([[0.5, 0. , 2. ]])
     """

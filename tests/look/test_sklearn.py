@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
-from riskpilot.errors import ProblemError
+from riskpilot.errors import LossError, ProblemError
 from riskpilot.measures import Difference, WorstGroup
 from riskpilot.problem import Risk
 from riskpilot.sklearn import NotCertifiedError, RiskControlledSearch, RiskControlledThreshold
@@ -316,3 +316,101 @@ def test_a_search_limits_statistics_of_groups_and_differences():
     ).fit(X[300:], y[300:])
     assert search.selection_.config is not None
     assert search.selection_.certificate.families == {"worst": "binomial", "drop": "trinomial"}
+
+
+class Cut(ClassifierMixin, BaseEstimator):
+    """Positive from a cut on."""
+
+    def __init__(self, cut=0.5):
+        self.cut = cut
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X):
+        return (X[:, 0] >= self.cut).astype(int)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_chosen_model_is_kept_whatever_is_minimised(seed):
+    """The strictest cut has the best precision, by few examples: it is no reason to drop others."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((2000, 1))
+    y = (rng.random(2000) < X[:, 0]).astype(int)
+    search = RiskControlledSearch(
+        Cut(),
+        {"cut": (0.0, 1.0)},
+        risks={"precision": 0.7},
+        minimize="flagged",
+        losses={"flagged": lambda model, X, y: model.predict(X).mean()},
+        n_trials=12,
+        random_state=seed,
+    ).fit(X, y)
+    assert search.best_estimator_.cut == search.best_params_["cut"]
+
+
+def side(model, X, y):
+    return np.where(X[:, 1] > 0, "right", "left")
+
+
+def wrong(model, X, y):
+    return model.predict(X) != y
+
+
+@pytest.mark.parametrize(
+    ("risks", "losses", "says"),
+    [
+        ("worst_group_error <= 0.4 by side", {"side": side}, "worst_group_error <= 0.4 (worst"),
+        ({"worst_group_accuracy": 0.6}, {"groups": side}, "worst_group_accuracy >= 0.6 (worst"),
+        (["recall <= 0.4 as group_gap"], {"groups": side}, "gap of recall <= 0.4 (largest"),
+        (["equalized_odds_gap <= 0.4"], {"groups": side}, "within any label"),
+        ("mine <= 0.4 as worst_group by side", {"mine": wrong, "side": side}, "mine <= 0.4 (worst"),
+        ("accuracy_drop <= 0.3", {"reference": no_loss}, "accuracy_drop <= 0.3 (mean loss minus"),
+    ],
+)
+def test_a_search_reads_limits_as_the_command_line_does(risks, losses, says):
+    made = search(risks=risks, losses=losses, n_trials=2).fit(X[:3000], Y[:3000])
+    assert says in str(made.selection_.problem)
+    assert made.selection_.config is not None
+
+
+@pytest.mark.parametrize("minimize", ["demographic_parity_gap", "equalized_odds_gap"])
+def test_a_free_objective_by_name_may_be_a_gap(minimize):
+    made = search(minimize=minimize, losses={"groups": side}, n_trials=2).fit(X[:3000], Y[:3000])
+    best = made.cv_results_[f"validation_{minimize}"][made.best_index_]
+    assert 0 < best < 0.5
+
+
+@pytest.mark.parametrize(
+    ("changed", "hint"),
+    [
+        ({"risks": ["mine <= abc"], "losses": {"mine": wrong}}, "'abc'"),
+        ({"risks": ["worst_group_error <= 0.2"]}, "needs 'groups'"),
+        ({"risks": {"reward": 0.2}, "losses": {"reward": wrong}}, "larger is better"),
+        ({"risks": {"accuracy": "0.9"}}, "'0.9'"),
+        ({"minimize": "error_gap"}, "needs 'groups'"),
+        ({"minimize": ["error"]}, "no metric"),
+        ({"losses": [wrong]}, "map names to functions"),
+    ],
+)
+def test_a_search_refuses_in_words_what_it_cannot_do(changed, hint):
+    with pytest.raises(ProblemError, match=hint):
+        search(**changed).fit(X[:3000], Y[:3000])
+
+
+def test_a_threshold_refuses_groups_in_words():
+    with pytest.raises(ProblemError, match="losses_from_predictions"):
+        threshold(risks=["worst_group_error <= 0.2"]).fit(X[REST], Y[REST])
+
+
+def test_a_function_that_gives_hits_for_recall_is_noticed():
+    def hits(model, X, y):
+        return np.where(y == 1, model.predict(X) == 1, np.nan)
+
+    with pytest.raises(LossError, match=r"contrary.*1 where a positive is missed"):
+        search(risks={"recall": 0.5}, losses={"recall": hits}).fit(X[:3000], Y[:3000])
+    made = search(
+        risks={"recall": 0.5}, losses={"recall": lambda *told: 1 - hits(*told)}, n_trials=2
+    ).fit(X[:3000], Y[:3000])
+    assert str(made.selection_.problem.risks[0]) == "recall >= 0.5"

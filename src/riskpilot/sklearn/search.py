@@ -46,16 +46,47 @@ class RiskControlledSearch(WithPromise):
     calibration parts, searches with `GuidedSampler`, tests the survivors on the calibration part,
     and keeps the best that passed. The promise is about that very model: it is not fitted again.
 
-    ``space``: names to an Optuna distribution, a list of choices, a pair (low, high) of ints or
-    floats, or a triple (low, high, "log"). ``risks``: metrics and their limits, such as
-    ``{"error": 0.1, "recall": 0.8}`` or ``["error <= 0.1", "recall >= 0.8"]``. ``minimize``: a
-    metric, or a name in ``losses``. ``losses``: functions of (fitted estimator, X, y) by name, for
-    risks and objectives of one's own; per-example losses in [0, 1], or one number for the free
-    objective. Groups, weights and the losses of a reference come from such functions, too, by the
-    names that their risk gives them. ``safe``: parameters known to keep the risks low.
+    Parameters
+    ----------
+    estimator : estimator
+        What is fitted with every proposal of parameters.
+    space : mapping
+        Names of parameters to an Optuna distribution, a list of choices, a pair (low, high) of ints
+        or floats, or a triple (low, high, "log").
+    risks : mapping, str, Risk, or list of str and Risk
+        Metrics and their limits, such as ``{"error": 0.1, "recall": 0.8}``, or as on the command
+        line ``["error <= 0.1", "worst_group_error <= 0.2 by sex"]``.
+    minimize : str
+        A metric, or a name in ``losses``.
+    delta : float, default 0.1
+        The probability with which the promise may fail.
+    n_trials : int, default 30
+        How many proposals are fitted.
+    losses : mapping of names to functions of (fitted estimator, X, y), optional
+        For risks and objectives of one's own: per-example losses in [0, 1], or one number for the
+        free objective. Groups, weights and the losses of a reference come from such functions,
+        too, by the names that their risk gives them.
+    pos_label : label, optional
+        The positive class; by default the larger of two.
+    validation_size, calibration_size : float, default 0.2 and 0.3
+        The shares of the data that compare and that test.
+    safe : mapping, optional
+        Parameters known to keep the risks low.
+    timeout : float, optional
+        Seconds after which no proposal begins.
+    random_state : int, RandomState instance or None
+        Of the split and the search.
 
-    After `fit`: ``selection_`` (with certificate and report), ``study_``, ``cv_results_``, and,
-    where something was certified, ``best_estimator_``, ``best_params_`` and ``best_index_``.
+    Attributes
+    ----------
+    selection_ : Selection
+        The verdict, with certificate and report.
+    study_ : optuna.Study
+        The search.
+    cv_results_ : dict
+        Every configuration in columns.
+    best_estimator_, best_params_, best_index_
+        The choice, where something was certified.
     """
 
     def __init__(

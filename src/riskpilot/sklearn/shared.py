@@ -96,7 +96,7 @@ class Losses:
     def of_model(self, model: Any, X: Any, y: Any, *, free: bool = False) -> dict[str, Any]:
         """Losses of a fitted model: shape (n,) each, the free objective a number or shape (n,)."""
         labels = predicted = None
-        if len(self.classes):
+        if self.known or (len(self.classes) and any(map(meaning, self.problem.names))):
             labels, predicted = self.codes(y), self.codes(model.predict(X))
         beside = {
             name: self.functions[name](model, X, y)
@@ -113,7 +113,7 @@ class Losses:
             assert labels is not None
             assert predicted is not None
             result[risk.name] = self._losses(risk.name, labels, predicted)
-            beside |= self._labels_within(risk, labels)
+            beside |= self._labels_within(risk, self.known[risk.name], labels)
         result |= beside
         if free:
             result[self.problem.minimize] = self._free(model, X, y, labels, predicted)
@@ -152,15 +152,16 @@ class Losses:
             if beside in self.functions
         }
         losses = np.asarray(self._losses(name, labels, predicted), dtype=np.float64)
-        beside |= self._labels_within(measured, labels)
+        beside |= self._labels_within(measured, known, labels)
         return float(value_of(measured, {"losses": losses[None], **beside})[0])
 
-    def _labels_within(self, risk: Risk, labels: IntArray) -> dict[str, Any]:
+    def _labels_within(self, risk: Risk, known: Meaning, labels: IntArray) -> dict[str, Any]:
         """The true labels, where groups are compared within them and no function gives others."""
         within = risk.statistic.within if isinstance(risk.statistic, GroupGap) else None
         if within is None or within in self.functions:
             return {}
-        return {within: (labels == self.positive).astype(np.int8)}
+        positive = known.metric.needs_positive
+        return {within: (labels == self.positive).astype(np.int8) if positive else labels}
 
     def _check_function(
         self, risk: Risk, given: Any, labels: IntArray, predicted: IntArray
@@ -198,11 +199,16 @@ def read_losses(
     pos_label: Any,
 ) -> Losses:
     """What an estimator was asked to keep and to minimise. ``classes``: None for a regressor."""
+    if not isinstance(functions, Mapping):
+        raise ProblemError(
+            f"losses map names to functions of (model, X, y), but they are {told(functions)}. "
+            f'Write losses={{"loss": function}}.'
+        )
     limited = [_read(risk) for risk in _each(risks)]
     known = {risk.name: _known(risk.name) for risk in limited if risk.name not in functions}
     for risk in limited:
         _check_beside(risk, functions)
-    if minimize not in functions:
+    if not isinstance(minimize, str) or minimize not in functions:
         known[minimize] = _known(minimize)
         check_minimized(minimize)
         statistic = known[minimize].statistic or Mean()
@@ -231,11 +237,14 @@ def _known(name: object) -> Meaning:
 
 def _check_beside(risk: Risk, functions: Mapping[str, LossFunction]) -> None:
     """Refuse a statistic that needs groups, weights or a reference that nothing here gives."""
-    missing = [name for name in (*risk.labels[:1], *risk.numbers) if name not in functions]
+    given = set(functions)
+    if risk.name not in functions:
+        given.add("label")  # the true labels are known wherever losses come from predictions
+    missing = [name for name in (*risk.labels, *risk.numbers) if name not in given]
     if missing:
         raise ProblemError(
-            f"A limit on the {risk.words} needs {missing[0]!r} for every example, but nothing "
-            f"gives it here. Pass a function to RiskControlledSearch, losses={{{missing[0]!r}: "
+            f"The {risk.words} needs {missing[0]!r} for every example, but nothing gives it here. "
+            f"Pass a function to RiskControlledSearch, losses={{{missing[0]!r}: "
             f"lambda model, X, y: ...}}; or make the losses with riskpilot.losses_from_predictions "
             f"and select with riskpilot.select_from_losses."
         )
