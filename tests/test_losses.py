@@ -1,9 +1,11 @@
 """Losses on their way in: counted exactly, digested by value, and refused where they leak."""
 
 import numpy as np
+import optuna
 import pytest
 
 import riskpilot as rp
+from riskpilot.evidence import Contrast, _of_many
 from riskpilot.losses import (
     CalibrationLosses,
     ValidationLosses,
@@ -12,6 +14,8 @@ from riskpilot.losses import (
     validation_losses,
 )
 from riskpilot.plan import freeze_plan
+from riskpilot.statistics import GroupSummary, log_p_for_order, pairs
+from riskpilot.store import trials_without_losses
 
 UNIT = rp.Problem([rp.Risk("error", 0.2)], "cost")
 SIGNED = rp.Problem([rp.Risk("error", 0.2, low=-1)], "cost")
@@ -135,3 +139,118 @@ def test_equal_losses_that_may_be_chance_are_allowed():
     check_disjoint(read(UNIT, few), calibration_losses(UNIT, {"error": few.copy()}))
     constant = np.full((1, 500), 0.25)
     check_disjoint(read(UNIT, constant), calibration_losses(UNIT, {"error": constant.copy()}))
+
+
+def test_nothing_to_compare_shows_nothing():
+    """An empty maximum is no evidence: p = 1, and the value is the worst there is."""
+    part = summary(UNIT, np.zeros((2, 30)))
+    gap = rp.GroupGap(("a", "b"), directed=True, within="label")
+    names = (("b", "0"), ("b", "1"))
+    assert pairs(gap, names) == []
+    found = GroupSummary(gap, names, (part, part))
+    assert found.mean.tolist() == [1.0, 1.0]
+    assert found.n.tolist() == [0, 0]
+    risk = rp.Risk("error", 0.1, statistic=gap)
+    assert log_p_for_order(risk, "betting", found).tolist() == [0.0, 0.0]
+    claim = Contrast(1.0, -1.0, 0.1)
+    assert _of_many(claim, [np.zeros((2, 30))] * 2, [], 0.1).tolist() == [0.0, 0.0]
+
+
+def test_groups_within_labels_are_compared_by_group_and_label():
+    names = (("a", "x | b"), ("a | x", "b"), ("b", "x | b"), ("b | x", "b"))
+    assert pairs(rp.GroupGap(within="label"), names) == [(0, 2), (1, 3), (2, 0), (3, 1)]
+    directed = rp.GroupGap(("a", "b"), directed=True, within="label")
+    assert pairs(directed, names) == [(0, 2)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_takes_no_loss_to_an_end_of_its_range(dtype):
+    problem = rp.Problem([rp.Risk("error", 0, low=-1e18, high=1e18)], "cost")
+    inside = np.array([[-1e18, 1e18]], dtype)
+    inside = np.nextafter(inside, dtype(0))
+    found = summary(problem, np.repeat(inside, 20, axis=1))
+    assert not found.binary
+    assert found.above_zero.tolist() == [40]
+    tiny = rp.Problem([rp.Risk("error", 1e299, high=1e300)], "cost")
+    found = summary(tiny, [[1e-30] * 40])
+    assert not found.binary
+    assert found.above_zero.tolist() == [40]
+
+
+def test_zeros_of_either_sign_are_one_loss():
+    one = np.array([[0.0, 0.5, 0.25]])
+    assert read(UNIT, one).digest() == read(UNIT, np.where(one == 0, -0.0, one)).digest()
+
+
+def test_a_range_too_narrow_for_the_type_of_the_losses_is_refused():
+    narrow = rp.Problem([rp.Risk("error", 0.1 + 5e-10, low=0.1, high=0.1 + 1e-9)], "cost")
+    with pytest.raises(rp.LossError, match="one number"):
+        read(narrow, np.full((1, 5), 0.1, np.float32))
+
+
+def test_whole_numbers_that_double_precision_rounds_are_refused():
+    wide = rp.Problem([rp.Risk("error", 1e15, high=1e19)], "cost")
+    with pytest.raises(rp.LossError, match="larger unit"):
+        read(wide, np.array([[2**53 + 1, 0]]))
+    assert read(wide, np.array([[2**53 - 1, 0]])).n_examples == 2
+
+
+@pytest.mark.parametrize("name", [1, None, ("error",), b"error"])
+def test_losses_are_named_by_texts(name):
+    table = {name: np.zeros((1, 4)), "error": np.zeros((1, 4)), "cost": [0.0]}
+    with pytest.raises(rp.LossError, match="named by texts"):
+        validation_losses(UNIT, table)
+    study = rp.create_study(UNIT, seed=0)
+    row = {key: np.zeros(4) for key in table}
+    with pytest.raises(rp.LossError, match="named by texts"):
+        study.optimize(rp.objective(study, lambda trial: rp.Evaluation(row)), n_trials=1)
+
+
+ODD = {
+    "a text": "abc",
+    "a mapping": {"a": 1},
+    "rows of different lengths": [[0, 1], [1]],
+    "three dimensions": np.zeros((1, 4, 1)),
+    "one number": 0.3,
+    "a number beyond all": [[10**400] * 4],
+    "a generator": (x for x in [0, 1]),
+    "a negative number": [[-1, 0, 0, 1]],
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("place", ["error", "cost", "w", "reference"])
+def test_odd_values_are_refused_wherever_they_stand(name, place):
+    more = {"weights": "w", "largest_weight": 1} if place == "w" else {}
+    statistic = rp.Difference() if place == "reference" else rp.Mean()
+    problem = rp.Problem([rp.Risk("error", 0.2, statistic=statistic, **more)], "cost")
+    table = {"error": np.zeros((1, 4)), "cost": [0.0]}
+    table |= {beside: np.zeros(4) for beside in problem.beside}
+    if (name, place) == ("a negative number", "cost"):
+        return  # a free objective may be negative
+    table[place] = ODD[name]
+    with pytest.raises(rp.LossError):
+        validation_losses(problem, table)
+    row = {key: np.zeros(4) for key in table} | {place: ODD[name]}
+    study = rp.create_study(problem, seed=0)
+    if (name, place) == ("one number", "cost"):
+        return  # of one configuration it is one number
+    with pytest.raises(rp.LossError):
+        study.optimize(rp.objective(study, lambda trial: rp.Evaluation(row)), n_trials=1)
+
+
+def test_trials_that_plain_optuna_finished_are_counted():
+    study = rp.create_study(UNIT, sampler=optuna.samplers.RandomSampler(seed=0))
+    rng = np.random.default_rng(0)
+
+    def evaluate(trial):
+        trial.suggest_float("x", 0, 1)
+        return rp.Evaluation({"error": rng.random(50) < 0.1, "cost": 1.0})
+
+    study.optimize(rp.objective(study, evaluate), n_trials=2)
+    assert trials_without_losses(study) == []
+    study.tell(study.ask(), [0.1, 1.0])
+    study.tell(study.ask(), state=optuna.trial.TrialState.FAIL)
+    study.ask()
+    assert trials_without_losses(study) == [2]

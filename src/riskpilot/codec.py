@@ -23,6 +23,17 @@ Ranges = Mapping[str, tuple[float, float]]
 
 _UNIT = (0.0, 1.0)
 _VERSION = 3
+# What reading a file that was cut short, or is something else, ends in.
+_UNREADABLE = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def encode(table: Mapping[str, Array], ranges: Ranges | None = None) -> bytes:
@@ -63,17 +74,11 @@ def decode(blob: bytes) -> dict[str, Array]:
             }
     except StudyError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        raise _unreadable(error) from error
-    except (zipfile.BadZipFile, zlib.error) as error:
-        raise _unreadable(error) from error
-
-
-def _unreadable(error: Exception) -> StudyError:
-    return StudyError(
-        f"Losses must be a whole file that riskpilot wrote, but this one cannot be read: {error}. "
-        f"Restore the folder of losses that belongs to the storage."
-    )
+    except _UNREADABLE as error:
+        raise StudyError(
+            f"Losses must be a whole file that riskpilot wrote, but this one cannot be read: "
+            f"{error}. Restore the folder of losses that belongs to the storage."
+        ) from error
 
 
 def _pack(values: Array, ends: tuple[float, float]) -> tuple[dict[str, Any], Mapping[str, Array]]:

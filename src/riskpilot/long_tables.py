@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.arrays import is_missing
-from riskpilot.errors import LeakageError, TableError
+from riskpilot.arrays import is_missing, text_array
+from riskpilot.errors import LeakageError, LossError, TableError
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
@@ -87,11 +87,11 @@ def tabulate(file: str, table: LongTable) -> LossTable:
         rows = np.flatnonzero(which == i)
         order, ids[split] = _rectangle(file, split, configs, config_codes, examples, rows)
         shaped = {name: column[order] for name, column in table.losses.items()}
-        shaped |= {
-            name: _one_row(file, name, column, order) for name, column in table.names.items()
-        }
         # A column that is empty throughout a split was not measured on it.
         parts[split] = {name: part for name, part in shaped.items() if not _is_empty(part)}
+        for name, column in table.names.items():
+            names = _names(file, name, column, order)
+            parts[split] |= {} if names is None else {name: names}
     _check_ids(file, ids["validation"], ids["calibration"])
     return LossTable(
         parts["validation"],
@@ -103,13 +103,12 @@ def tabulate(file: str, table: LongTable) -> LossTable:
 
 
 def _is_empty(part: Array) -> bool:
-    if part.dtype.kind == "O":
-        return all(map(is_missing, part.flat))
     return part.dtype.kind == "f" and bool(np.isnan(part).all())
 
 
-def _one_row(file: str, name: str, column: Labels, order: IntArray) -> Array:
-    """The names of the examples of a split, as the file has them; shape (m,)."""
+def _names(file: str, name: str, column: Labels, order: IntArray) -> Array | None:
+    """The names of the examples of a split, as the file has them, shape (m,); None where it has
+    none."""
     codes = column.codes[order]
     differing = np.argwhere(codes != codes[0])
     if len(differing):
@@ -120,9 +119,13 @@ def _one_row(file: str, name: str, column: Labels, order: IntArray) -> Array:
             f"{one!r} in one and {other!r} in another. Give every example one group and one label; "
             f"without a column example, list the examples of all configurations in one order."
         )
-    values = np.empty(len(column.values), dtype=np.object_)
-    values[:] = column.values
-    return np.asarray(values[codes[0]])
+    values = [column.values[code] for code in codes[0]]
+    if all(map(is_missing, values)):
+        return None
+    try:
+        return text_array(values, f"{file!r}: the values of {name!r}")
+    except LossError as error:
+        raise TableError(str(error)) from error
 
 
 def parse_config(label: Any) -> dict[str, Any]:

@@ -255,11 +255,11 @@ def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, 
 
 def check_names(losses: LossMapping, split: str) -> None:
     """Refuse losses under anything but a text: 1 and "1" are different keys."""
-    odd = next((name for name in losses if not isinstance(name, str)), None)
-    if odd is not None:
+    odd = [name for name in losses if not isinstance(name, str)]
+    if odd:
         raise LossError(
-            f"{split}: losses are named by texts, but one name is {odd!r}, a "
-            f"{type(odd).__name__}. Use the name of the risk or of the free objective."
+            f"{split}: losses are named by texts, but one name is {odd[0]!r}, a "
+            f"{type(odd[0]).__name__}. Use the name of the risk or of the free objective."
         )
 
 

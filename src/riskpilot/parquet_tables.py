@@ -63,7 +63,16 @@ def _numbers(file: str, name: str, column: Any) -> Any:
         )
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
-    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    try:
+        # Floats stay in their precision, in which the ends of ranges are read.
+        numbers = column if pa.types.is_floating(column.type) else column.cast(pa.float64())
+    except pa.ArrowInvalid as error:
+        raise TableError(
+            f"{file!r}: the losses of {name!r} must be numbers of double precision, but some are "
+            f"not: {error}. Measure them in a larger unit; a column of groups is named: "
+            f"read_losses(path, groups=[{name!r}])."
+        ) from error
+    return np.asarray(numbers.to_numpy(zero_copy_only=False))
 
 
 def _is_number(kind: Any) -> bool:

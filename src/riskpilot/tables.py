@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.arrays import NumbersOfTexts, plain_array
+from riskpilot.arrays import NumbersOfTexts, plain_array, text_array
 from riskpilot.errors import LossError, TableError
 from riskpilot.long_tables import (
     NOT_LOSSES,
@@ -119,6 +119,8 @@ def save_losses(
         for name, values in losses.items():
             try:
                 array = plain_array(values, f"{split}.{name}")
+                if array.dtype.kind in "UST":
+                    array = text_array(values, f"{split}.{name}")
             except LossError as error:
                 raise TableError(str(error)) from error
             if array.dtype.hasobject:
