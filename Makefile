@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 BROWSER := $(shell command -v chromedriver >/dev/null && (command -v chromium || command -v google-chrome))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint guarantees crash durability bench replay docs clean
+.PHONY: help demo test lint guarantees mutants crash durability bench replay docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,8 +42,11 @@ lint: $(VENV)/.installed-test  ## style, types and the one-way flow of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-guarantees: $(VENV)/.installed-test  ## the Monte Carlo tests at length
-	$(BIN)/python -m pytest -n auto tests/guarantees --long
+guarantees: $(VENV)/.installed-test  ## the Monte Carlo tests and the fuzz kit at length
+	$(BIN)/python -m pytest -n auto tests/guarantees tests/kits/test_fuzz_kit.py --long
+
+mutants: $(VENV)/.installed-test  ## change the core in 100 small ways: which changes does no test notice?
+	$(BIN)/python -m tests.mutants --number 100 --seed 0
 
 crash: $(VENV)/.installed-test  ## kill workers at 100 random moments, resume, count
 	$(BIN)/python -m benchmarks.crash

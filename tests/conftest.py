@@ -9,7 +9,8 @@ def pytest_addoption(parser):
     parser.addoption(
         "--long",
         action="store_true",
-        help="Run the Monte Carlo tests of tests/guarantees with 20 times the replications.",
+        help="Run the Monte Carlo tests of tests/guarantees with 20 times the replications, and "
+        "the fuzz kit with 10 times the calls.",
     )
 
 

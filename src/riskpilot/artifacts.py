@@ -88,11 +88,11 @@ def chosen_store(storage: str | BaseStorage | None, artifact_store: Any) -> Any:
     if isinstance(artifact_store, str | Path):
         return FolderStore(artifact_store)
     if artifact_store is not None:
-        methods = ("open_reader", "write", "remove")
+        methods = ("open_reader", "write")
         if not all(callable(getattr(artifact_store, name, None)) for name in methods):
             raise StudyError(
-                f"artifact_store is a folder or an Optuna artifact store, which can "
-                f"{', '.join(methods)}, but it is {shown(artifact_store)}. "
+                f"artifact_store is a folder or an Optuna artifact store, which has the methods "
+                f"{' and '.join(methods)}, but it is {shown(artifact_store)}. "
                 f'Name a folder: artifact_store="losses".'
             )
         return artifact_store

@@ -1,0 +1,247 @@
+"""Change the core in a hundred small ways and see which changes no test notices.
+
+``python -m tests.mutants --number 100 --seed 0``. Every mutant is one change to a copy of the
+package in a temporary folder: the working tree is only read. What was run is kept in the output
+file, so that an interrupted run goes on where it stopped.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from queue import Queue
+from typing import Any
+
+from tests.mutants.mutations import Mutation, mutations
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "riskpilot"
+KNOWN = Path(__file__).with_name("equivalent.toml")
+# Which modules are changed, by globs inside the package, wherever they may move.
+MODULES = (
+    *("**/p_values.py", "**/statistics.py", "**/evidence.py", "**/plan.py", "**/procedures.py"),
+    *("**/losses.py", "**/groups.py", "**/sums.py", "**/paired.py", "**/ledger.py"),
+    *("**/certificate.py", "**/verification.py", "**/problem.py", "**/metrics.py"),
+    *("**/measures.py",),
+)
+# Which tests are likely to notice a change of a module: these come first.
+FIRST: dict[str, tuple[str, ...]] = {
+    "p_values": ("kits/test_p_value_kit.py", "test_p_values*.py", "test_planner.py"),
+    "paired": ("test_paired*.py", "kits/test_p_value_kit.py"),
+    "procedures": ("kits/test_procedure_kit.py", "test_procedures*.py"),
+    "metrics": ("test_metrics*.py", "look/test_metrics.py", "test_problem*.py"),
+    "measures": ("test_measures*.py", "test_problem*.py", "test_bad_input.py"),
+    "verification": ("test_verification*.py", "test_certificate*.py"),
+    "sums": ("test_sums*.py", "test_statistics*.py", "kits/test_store_kit.py"),
+}
+CORE = (
+    *("test_bad_input.py", "test_problem*.py", "test_losses*.py", "test_groups*.py"),
+    *("test_statistics*.py", "test_evidence*.py", "test_conditional.py", "test_plan*.py"),
+    *("test_selection*.py", "test_certificate*.py", "test_ledger*.py", "test_study.py"),
+    *("kits/test_procedure_kit.py", "kits/test_p_value_kit.py", "kits/test_store_kit.py"),
+    *("look/test_metrics.py", "test_chance_to_pass.py", "guarantees/test_pitfalls.py"),
+    "guarantees/test_edges*.py",
+)
+# Monte Carlo tests take long; only those of the statistics at hand come last.
+LAST: dict[str, tuple[str, ...]] = {
+    "p_values": ("guarantees/test_p_values_valid.py",),
+    "procedures": ("guarantees/test_procedures_valid.py",),
+    "plan": ("guarantees/test_select_path.py",),
+    **dict.fromkeys(
+        ("statistics", "evidence", "groups", "sums", "losses", "paired"),
+        ("guarantees/test_statistics_valid.py",),
+    ),
+}
+OPTIONS = ("-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "-rfE", "--tb=no")
+
+
+def drawn(number: int, seed: int) -> list[Mutation]:
+    """Mutations of the core, drawn with a seed; those that are known not to matter are left out."""
+    known = tomllib.loads(KNOWN.read_text(encoding="utf-8"))
+    steering = [(one["module"], one["name"]) for one in known.get("steering", [])]
+    paths = sorted({path for pattern in MODULES for path in PACKAGE.glob(pattern)})
+    every = []
+    for path in paths:
+        names = frozenset(name for stem, name in steering if stem == path.stem)
+        module = str(path.relative_to(PACKAGE))
+        found = mutations(module, path.read_text(encoding="utf-8"), names)
+        every += [one for one in found if one.function.split(".")[0] not in names]
+    return random.Random(seed).sample(every, min(number, len(every)))
+
+
+def reason_of(mutation: Mutation) -> str | None:
+    """Why a mutant is known to behave like the original, where it is."""
+    known = tomllib.loads(KNOWN.read_text(encoding="utf-8"))
+    for one in known.get("equivalent", []):
+        where = (Path(mutation.module).stem, mutation.function)
+        changes = [one["after"]] if isinstance(one["after"], str) else one["after"]
+        if (*where, mutation.before) == (one["module"], one["function"], one["before"]) and (
+            mutation.after in changes
+        ):
+            return str(one["reason"])
+    return None
+
+
+def test_files(module: str) -> list[str]:
+    """The tests to run, the likely killers first; paths from the root of the repository."""
+    stem = Path(module).stem
+    patterns = (*FIRST.get(stem, ()), f"test_{stem}*.py", *CORE, *LAST.get(stem, ()))
+    files = [
+        str(path.relative_to(ROOT))
+        for pattern in patterns
+        for path in sorted((ROOT / "tests").glob(pattern))
+    ]
+    return [f"src/riskpilot/{module}", *dict.fromkeys(files)]  # its doctests before all others
+
+
+class Copy:
+    """A copy of the package and its tests, in which one file at a time is changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        ignored = shutil.ignore_patterns("__pycache__", ".hypothesis")
+        for name in ("src", "tests", "benchmarks", "examples"):
+            shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+        for name in ("pyproject.toml", "README.md"):
+            shutil.copy(ROOT / name, folder / name)
+        self._environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join((str(folder / "src"), str(folder))),
+            "PYTHONDONTWRITEBYTECODE": "1",  # of two files of one second and size, one is stale
+            "OMP_NUM_THREADS": "1",
+        }
+        where = self._python("-c", "import riskpilot; print(riskpilot.__file__)", seconds=60).stdout
+        if not where.startswith(str(folder)):
+            raise RuntimeError(f"The tests would not see the mutants: riskpilot comes from {where}")
+
+    def killer(self, mutation: Mutation | None, files: list[str], seconds: float) -> str | None:
+        """The first test that fails on a mutant; None where all of them pass."""
+        if mutation is None:
+            return self._first_failure(files, seconds)
+        path = self._folder / "src" / "riskpilot" / mutation.module
+        original = path.read_text(encoding="utf-8")
+        path.write_text(mutation.apply(original), encoding="utf-8")
+        try:
+            return self._first_failure(files, seconds)
+        finally:
+            path.write_text(original, encoding="utf-8")
+
+    def _first_failure(self, files: list[str], seconds: float) -> str | None:
+        try:
+            done = self._python("-m", "pytest", *OPTIONS, *files, seconds=seconds)
+        except subprocess.TimeoutExpired:
+            return f"no end within {seconds:.0f} s"
+        if done.returncode == 0:
+            return None
+        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+        return failed[1] if failed else f"exit code {done.returncode}: {done.stderr[-200:]}"
+
+    def _python(self, *arguments: str, seconds: float) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=self._folder,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+
+
+def run(
+    chosen: list[Mutation], out: Path, jobs: int, seconds: float | None
+) -> list[dict[str, Any]]:
+    """Run the tests on every mutant that the output file does not have yet."""
+    stored = json.loads(out.read_text(encoding="utf-8")) if out.exists() else []
+    results = {one["id"]: one for one in stored}
+    missing = [one for one in chosen if _id(one) not in results and reason_of(one) is None]
+    with tempfile.TemporaryDirectory(prefix="riskpilot-mutants-") as folder:
+        copies: Queue[Copy] = Queue()
+        for i in range(jobs if missing else 0):
+            copies.put(Copy(Path(folder) / str(i)))
+        if missing and seconds is None:
+            seconds = _time_limit(copies.queue[0])
+
+        def judge(mutation: Mutation) -> None:
+            copy, began = copies.get(), time.perf_counter()
+            try:
+                killer = copy.killer(mutation, test_files(mutation.module), seconds or 0)
+            finally:
+                copies.put(copy)
+            results[_id(mutation)] = {
+                "id": _id(mutation),
+                **asdict(mutation),
+                "killed_by": killer,
+                "seconds": round(time.perf_counter() - began, 1),
+            }
+            out.write_text(json.dumps(list(results.values()), indent=1) + "\n", encoding="utf-8")
+            print(_row(results[_id(mutation)]), file=sys.stderr, flush=True)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            for done in [pool.submit(judge, mutation) for mutation in missing]:
+                done.result()
+    return [
+        results.get(_id(one)) or {**asdict(one), "killed_by": f"equivalent: {reason_of(one)}"}
+        for one in chosen
+    ]
+
+
+def _id(mutation: Mutation) -> str:
+    """A mutant of this very source: a file that has changed since is run again."""
+    source = (PACKAGE / mutation.module).read_bytes()
+    return f"{mutation.key}-{hashlib.sha256(source).hexdigest()[:8]}"
+
+
+def _time_limit(copy: Copy) -> float:
+    """Several times what the tests take on the original, which must pass them."""
+    began = time.perf_counter()
+    every = dict.fromkeys(name for module in (*FIRST, *LAST) for name in test_files(module)[1:])
+    failed = copy.killer(None, list(every), 3600)
+    if failed is not None:
+        raise SystemExit(f"The tests must pass before mutants are run, but {failed} fails.")
+    print(f"The tests take {time.perf_counter() - began:.0f} s.", file=sys.stderr, flush=True)
+    return 60 + 3 * (time.perf_counter() - began)
+
+
+def _row(one: dict[str, Any]) -> str:
+    change = f"`{_short(one['before'])}` → `{_short(one['after'])}`"
+    verdict = "**survived**" if one["killed_by"] is None else one["killed_by"]
+    return f"| {one['module']}:{one['line']} {one['function']} | {change} | {verdict} |"
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split()).replace("|", "\\|")
+    return text if len(text) <= 90 else f"{text[:87]}..."
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--number", type=int, default=100, help="how many mutants to draw")
+    parser.add_argument("--seed", type=int, default=0, help="of the draw")
+    parser.add_argument("--jobs", type=int, default=2, help="how many run side by side")
+    parser.add_argument("--out", type=Path, default=Path("mutants.json"), help="what was run")
+    parser.add_argument("--seconds", type=float, help="time limit; three times the tests' own")
+    options = parser.parse_args()
+    chosen = drawn(options.number, options.seed)
+    results = run(chosen, options.out, options.jobs, options.seconds)
+    survived = [one for one in results if one["killed_by"] is None]
+    print("| mutant | change | killed by |\n|---|---|---|")
+    for one in sorted(results, key=lambda one: (one["module"], one["line"])):
+        print(_row(one))
+    print(f"\n{len(results)} mutants, {len(survived)} survived.")
+    return 1 if survived else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
