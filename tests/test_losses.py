@@ -14,8 +14,8 @@ from riskpilot.losses import (
     validation_losses,
 )
 from riskpilot.plan import freeze_plan
-from riskpilot.statistics import GroupSummary, log_p_for_order, pairs
-from riskpilot.store import trials_without_losses
+from riskpilot.statistics import GroupSummary, log_p_for_order, pairs, summary_of
+from riskpilot.store import RiskRecord, trials_without_losses
 
 UNIT = rp.Problem([rp.Risk("error", 0.2)], "cost")
 SIGNED = rp.Problem([rp.Risk("error", 0.2, low=-1)], "cost")
@@ -154,6 +154,12 @@ def test_nothing_to_compare_shows_nothing():
     assert log_p_for_order(risk, "betting", found).tolist() == [0.0, 0.0]
     claim = Contrast(1.0, -1.0, 0.1)
     assert _of_many(claim, [np.zeros((2, 30))] * 2, [], 0.1).tolist() == [0.0, 0.0]
+
+
+def test_records_of_groups_without_any_group_are_refused():
+    risk = rp.Risk("error", 0.1, statistic=rp.WorstGroup())
+    with pytest.raises(rp.LossError, match="name none"):
+        summary_of(risk, [RiskRecord(5, 0.0, 0.0, 0, True, "", groups=[])])
 
 
 def test_groups_within_labels_are_compared_by_group_and_label():

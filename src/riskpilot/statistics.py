@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot import p_values
+from riskpilot.errors import LossError
 from riskpilot.measures import (
     Contrast,
     CVaR,
@@ -289,6 +290,11 @@ def summary_of(risk: Risk, rows: Sequence[Recorded]) -> AnySummary:
     known = tuple(sorted({name for row in groups for name in row}))
     parted = isinstance(statistic, GroupGap) and statistic.within is not None
     names: tuple[GroupName, ...] = known if parted or statistic.groups is None else statistic.groups
+    if not names:
+        raise LossError(
+            f"Risk {risk.name!r} is about groups, but the records of the trials name none. The "
+            f"storage was changed from outside; restore it from a copy."
+        )
     nothing = {"n": 0, "total": 0.0, "squares": 0.0, "above_zero": 0, "binary": True}
     sums = tuple(_stacked([row.get(name, nothing) for row in groups]) for name in names)
     return GroupSummary(statistic, names, sums)
