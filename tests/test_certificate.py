@@ -3,11 +3,14 @@
 import copy
 import dataclasses
 import json
+import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import riskpilot as rp
+from riskpilot.certificate import p_in_words
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.2), rp.Risk("gap", 0.3, low=-1)], "cost")
 RISKS = ((0.02, 0.05, 0.08, 0.4), (-0.5, -0.2, 0.0, 0.2))
@@ -267,3 +270,182 @@ def test_configurations_of_numpy_numbers_are_written_as_plain_ones(validation, c
     ).certificate
     assert json.loads(made.to_json())["candidates"][0]["config"] == {"t": 0.1, "n": 3}
     assert rp.verify(made, validation=validation, calibration=calibration).ok
+
+
+# --- strict JSON ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        (lambda text: text.replace('"level": 0.1', '"level": NaN'), "NaN is not a number"),
+        (lambda text: text.replace('"level": 0.1', '"level": Infinity'), "Infinity is not"),
+        (lambda text: text.replace('"level": 0.1', '"level": 1e999'), "1e999 is larger"),
+        (lambda text: text.replace('"level": 0.1', '"level": 0.1, "level": 0.01'), "twice"),
+        (lambda text: text.replace('"level": 0.1', f'"level": {"9" * 5000}'), "not JSON"),
+        (lambda text: "[" * 100_000, "not JSON"),
+        (lambda text: text + text, "not JSON"),
+    ],
+)
+def test_json_that_could_be_read_in_two_ways_is_refused(certificate, edit, says):
+    with pytest.raises(rp.CertificateError, match=says):
+        rp.Certificate.from_json(edit(certificate.to_json()))
+
+
+@pytest.mark.parametrize("text", [None, 5, b"\xff", ["{}"]])
+def test_what_is_no_text_is_no_certificate(text):
+    with pytest.raises(rp.CertificateError):
+        rp.Certificate.from_json(text)
+
+
+@pytest.mark.parametrize("path", [5, None, ["c.json"], "no/such/folder/c.json", ".", "a\0b"])
+def test_paths_that_cannot_be_used_get_one_sentence(certificate, path):
+    for use in (certificate.save, rp.Certificate.load):
+        with pytest.raises(rp.CertificateError, match=r"cannot be (written|read)"):
+            use(path)
+
+
+def test_reports_that_cannot_be_written_get_one_sentence(validation, calibration):
+    selection = rp.select_from_losses(PROBLEM, validation=validation, calibration=calibration)
+    for path in (5, "no/such/folder/page.html"):
+        with pytest.raises(rp.RiskpilotError, match="The report cannot be written"):
+            selection.report(path)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"validation": {}}, {"calibration": {}}, {"study": "s.db"}, {"configs": []}, {"seal": 1}],
+)
+def test_verify_says_what_it_needs(certificate, arguments):
+    with pytest.raises(rp.CertificateError):
+        rp.verify(certificate, **arguments)
+    with pytest.raises(rp.CertificateError, match="verify takes a Certificate"):
+        rp.verify("certificate.json", **arguments)
+
+
+def test_a_certificate_that_was_put_together_by_hand_is_checked_too(
+    certificate, validation, calibration
+):
+    for change in ({"level": "0.1"}, {"passed": None}, {"chosen": 99}, {"seeds": {}}):
+        made_up = dataclasses.replace(certificate, **change)
+        with pytest.raises(rp.CertificateError, match="malformed"):
+            rp.verify(made_up, validation=validation, calibration=calibration)
+
+
+# --- names of configurations ---------------------------------------------------------------------
+
+NAMES = [{"threshold": t} for t in (0.1, 0.2, 0.3, 0.4)]
+
+
+def test_a_configuration_that_was_given_another_name_is_found(certificate, validation, calibration):
+    """Whoever brings the configurations sees it, even where every digest was made to fit."""
+    others = [{"threshold": t} for t in (0.1, 0.2, 0.9, 0.4)]
+    given = {"validation": validation, "calibration": calibration}
+    relabelled = rp.select_from_losses(PROBLEM, **given, configs=others).certificate
+    assert relabelled.config == {"threshold": 0.9}
+    found = rp.verify(relabelled, **given, configs=NAMES)
+    assert "row 2 of the losses is the configuration {'threshold': 0.3}" in str(found)
+    trusting = rp.verify(relabelled, **given)
+    assert trusting.ok
+    assert "which configuration each row of the losses stands for" in str(trusting)
+    assert rp.verify(certificate, **given, configs=NAMES).ok
+    assert not rp.verify(certificate, **given, configs=NAMES[:3]).ok
+
+
+def test_rows_without_names_go_by_their_index(validation, calibration):
+    given = {"validation": validation, "calibration": calibration}
+    made = rp.select_from_losses(PROBLEM, **given).certificate
+    assert made.configs is None
+    assert rp.verify(made, **given).ok
+    assert rp.verify(made, **given, configs=[{"index": row} for row in range(4)]).ok
+    assert not rp.verify(made, **given, configs=NAMES).ok
+
+
+def cyclic():
+    config = {}
+    config["itself"] = config
+    return config
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {(1, 2): 3},
+        {1: "a"},
+        {None: 1},
+        {"x": float("nan")},
+        {"x": np.float32("inf")},
+        {"x": {1, 2}},
+        {"path": Path("model.bin")},
+        {"x": b"bytes"},
+        {"x": np.arange(3)},
+        {"x": object()},
+        {"x": {"y": {2: 1}}},
+        {"x": 10**5000},
+        {"x": 1j},
+        cyclic(),
+    ],
+)
+def test_configurations_that_json_cannot_keep_are_refused(config, validation, calibration):
+    with pytest.raises(rp.LossError, match=r"Configuration 2 cannot be kept.*Write it"):
+        rp.select_from_losses(
+            PROBLEM, validation=validation, calibration=calibration, configs=[{}, {}, config, {}]
+        )
+
+
+def test_configurations_come_back_as_they_are(validation, calibration, tmp_path):
+    configs = [
+        {"n": np.int64(3), "t": np.float32(0.1), "on": np.True_, "kind": np.str_("a")},
+        {"layers": (32, (16, 8)), "nested": {"a": [1, None]}, "": "empty name"},
+        {"rate": 0.1, "n": 2**60, "text": "ü\ud800", "negative": -0.0},
+        {},
+    ]
+    selection = rp.select_from_losses(
+        PROBLEM, validation=validation, calibration=calibration, configs=configs
+    )
+    read = rp.Certificate.load(selection.certificate.save(tmp_path / "c.json"))
+    assert read.configs[0] == {"n": 3, "t": float(np.float32(0.1)), "on": True, "kind": "a"}
+    assert read.configs[1]["layers"] == [32, [16, 8]]
+    assert read.config == selection.config == configs[2]
+    assert rp.verify(read, validation=validation, calibration=calibration, configs=configs).ok
+
+
+def test_another_procedure_than_the_one_of_the_certificate_is_told(
+    certificate, validation, calibration
+):
+    given = {"validation": validation, "calibration": calibration}
+    found = rp.verify(certificate, **given, procedure=rp.chain(4))
+    assert any(told.startswith("procedure: computed") for told in found.differences)
+    with pytest.raises(rp.ProblemError, match="A procedure is a function"):
+        rp.verify(certificate, **given, procedure=5)
+
+
+# --- groups --------------------------------------------------------------------------------------
+
+
+def grouped(n_groups):
+    rng = np.random.default_rng(0)
+    names = np.array([f"g{i % n_groups:02d}" for i in range(100 * n_groups)])
+    risk = rp.Risk("error", 0.3, statistic=rp.WorstGroup(), groups="site")
+    splits = [{"error": rng.random((1, len(names))) < 0.02, "site": names.copy()} for _ in range(2)]
+    return rp.select_from_losses(
+        rp.Problem([risk], "cost"),
+        validation={**splits[0], "cost": [1.0]},
+        calibration=splits[1],
+    )
+
+
+def test_the_promise_names_its_groups_and_the_certificate_lists_all_of_them(tmp_path):
+    few, many = grouped(3), grouped(42)
+    assert "these groups: g00, g01, g02; it says nothing of any other group" in few.message
+    assert few.certificate.groups == {"error": ["g00", "g01", "g02"]}
+    told = "these groups: g00, g01, g02, g03, g04 and 37 more, listed in the certificate"
+    assert told in many.message
+    assert len(many.certificate.groups["error"]) == 42
+    assert told in many.report(tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_p_values_are_shown_however_small():
+    for log_p in (0.0, -1.0, -700.0, -1e4, -1e300, -math.inf):
+        assert p_in_words(log_p)
+    assert p_in_words(-1e4) == "1.1e-4343"

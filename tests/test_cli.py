@@ -96,6 +96,8 @@ def test_select_takes_every_procedure_and_test(losses: Path, procedure: str, p_v
         (["select", "foo://ann:s3cret@host/db"], "ann:***@host"),
         (["verify", "absent.json", "--losses", "LOSSES"], "cannot be read"),
         (["verify", "LOSSES", "--losses", "LOSSES"], "cannot be read"),
+        (["seal", "absent.db"], "does not exist"),
+        (["seal", "LOSSES"], "such as sqlite:///study.db"),
         (["plan", "-r", "error<=0.1"], "--samples"),
         (["plan", "-r", "error<=0.1", "-n", "0"], "at least 1"),
         (["plan", "-r", "error<=0.1", "-n", "9", "--true-risk", "error"], "NAME=NUMBER"),
@@ -160,6 +162,20 @@ def test_a_certificate_of_other_configurations_does_not_hold(losses: Path, tmp_p
 
 def test_a_study_is_selected_from_and_verified_by_its_storage(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'study.db'}"
+    small_study(address)
+    out = tmp_path / "certificate.json"
+    first = json.loads(run("select", address, "--out", out, "--json"))
+    assert first["certified"]
+    assert "holds" in run("verify", out, "--losses", address, "--study-name", "first")
+    again = json.loads(run("select", address, "--json"))
+    assert again["certificate"] == first["certificate"]
+    stricter = json.loads(run("select", address, "-r", "error<=0.4", "--json"))
+    assert stricter["certificate"]["use"]["number"] == 2
+    assert "minimises 'cost'" in run("select", address, "-m", "time", code=2)
+    assert "holds first" in run("select", address, "--study-name", "second", code=2)
+
+
+def small_study(address: str) -> optuna.Study:
     problem = rp.Problem([rp.Risk("error", 0.5)], "cost")
     study = rp.create_study(problem, storage=address, seed=0, study_name="first")
     rng = np.random.default_rng(1)
@@ -171,16 +187,54 @@ def test_a_study_is_selected_from_and_verified_by_its_storage(tmp_path: Path) ->
         )
 
     study.optimize(rp.objective(study, evaluate), n_trials=6)
+    return study
+
+
+def test_a_seal_is_written_before_and_checked_after(tmp_path: Path) -> None:
+    path, out, sealed = tmp_path / "s.db", tmp_path / "c.json", tmp_path / "seal.json"
+    study = small_study(f"sqlite:///{path}")
+    text = run("seal", path, "--out", sealed)
+    digest = rp.Seal.load(sealed).digest
+    assert digest in text.replace("\n", "")
+    assert "No question has been put" in text.replace("\n", " ")
+    assert rp.ledger(study) == []
+    run("select", path, "--out", out)
+    assert "holds" in run("verify", out, "--losses", path, "--seal", sealed)
+    assert "before its question is asked" in run("seal", path, "--out", sealed, code=2)
+    other = tmp_path / "other.json"
+    run("select", path, "-r", "error<=0.4", "--out", other)
+    arguments = ["verify", other, "--losses", path, "--seal", sealed]
+    assert "the seal has the problem" in run(*arguments, code=1)
+    data = json.loads(run(*arguments, "--json", code=1))
+    assert data["holds"] is False
+    stricter = json.loads(run("seal", path, "-r", "error<=0.3", "--out", sealed, "--json"))
+    assert stricter["asked"]["risks"][0]["limit"] == 0.3
+    assert stricter["questions"] == 2
+    sealed.write_text(sealed.read_text().replace("0.3", "0.4"))
+    assert "changed after" in run("verify", out, "--losses", path, "--seal", sealed, code=2)
+
+
+def test_verify_says_what_it_took_on_trust(losses: Path, tmp_path: Path) -> None:
     out = tmp_path / "certificate.json"
-    first = json.loads(run("select", address, "--out", out, "--json"))
-    assert first["certified"]
-    assert "holds" in run("verify", out, "--losses", address, "--study-name", "first")
-    again = json.loads(run("select", address, "--json"))
-    assert again["certificate"] == first["certificate"]
-    stricter = json.loads(run("select", address, "-r", "error<=0.4", "--json"))
-    assert stricter["certificate"]["use"]["number"] == 2
-    assert "minimises 'cost'" in run("select", address, "-m", "time", code=2)
-    assert "holds first" in run("select", address, "--study-name", "second", code=2)
+    run("select", losses, *RISK, "--out", out)
+    text = run("verify", out, "--losses", losses).replace("\n", " ")
+    assert "Taken on trust: date and versions" in text
+    data = json.loads(run("verify", out, "--losses", losses, "--json"))
+    assert data["holds"] is True
+    assert len(data["trusted"]) == 1
+
+
+def test_status_carries_the_whole_problem_and_counts_trials_without_losses(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    study = small_study(f"sqlite:///{path}")
+    study.optimize(lambda trial: (0.1, 0.2), n_trials=1)  # not through riskpilot.objective
+    text = run("select", path).replace("\n", " ")
+    assert "Left out: 1 finished trial (6) without losses" in text
+    assert "Left out: 1 finished trial (6)" in run("status", path).replace("\n", " ")
+    data = json.loads(run("status", path, "--json"))
+    assert data["left_out"] == [6]
+    assert data["asked"] == study.user_attrs["riskpilot:problem"]
+    assert data["questions"][0]["asked"] == data["asked"]
 
 
 def test_plan_shares_labelled_examples_out() -> None:
@@ -241,7 +295,7 @@ def test_numbers_are_given_once() -> None:
         parse_numbers(["a=1", "a=2"], "true risk")
 
 
-@pytest.mark.parametrize("command", ["demo", "select", "plan", "verify"])
+@pytest.mark.parametrize("command", ["demo", "select", "plan", "seal", "verify"])
 def test_help_shows_examples(command: str) -> None:
     text = run(command, "--help")
     assert "Examples" in text

@@ -3,12 +3,15 @@
 import functools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
+import optuna
 import pytest
 
 import riskpilot as rp
 from riskpilot.ledger import outcomes
+from riskpilot.status import study_status
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")
 
@@ -189,6 +192,156 @@ def test_questions_asked_at_the_same_time_get_numbers_of_their_own(tmp_path, stu
         numbers = list(pool.map(ask, range(8)))
     assert sorted(numbers) == [1, 1, 2, 2, 3, 3, 4, 4]
     assert [entry["use"] for entry in rp.ledger(stored)] == [1, 2, 3, 4]
+
+
+# --- other studies on the same losses ------------------------------------------------------------
+
+
+def stored_study(storage, name, seed=0, risk=0.1):
+    study = rp.create_study(PROBLEM, storage=storage, study_name=name, seed=0)
+
+    def evaluate(trial):
+        draws = np.random.default_rng([seed, trial.number]).random((2, 400)) < risk
+        return rp.Evaluation({"error": draws[0], "cost": 1.0}, {"error": draws[1]})
+
+    study.optimize(rp.objective(study, evaluate), n_trials=3)
+    return study
+
+
+@pytest.fixture(params=["sqlite", "journal", "memory"])
+def storage(request, tmp_path):
+    if request.param == "memory":
+        return optuna.storages.InMemoryStorage()
+    suffix = "db" if request.param == "sqlite" else "log"
+    return str(tmp_path / f"s.{suffix}")
+
+
+def test_a_question_of_another_study_to_the_same_losses_counts(storage):
+    one, same = (stored_study(storage, name) for name in ("one", "same"))
+    first = rp.select(one).certificate
+    second = rp.select(same).certificate
+    third = rp.select(one, spend=0.5).certificate
+    assert [c.use["number"] for c in (first, second, third)] == [1, 2, 3]
+    (other,) = second.use["elsewhere"]
+    assert other == {"study": "one", "use": 1, "digest": first.use["ledger"]}
+    assert "question 2 to the same calibration data" in second.promise
+    assert "question 1 of study 'one'" in second.promise
+    assert "question 1 of study 'same'" in third.promise
+    assert rp.select(same).certificate == second
+    for study, certificate in ((one, first), (same, second), (one, third)):
+        assert rp.verify(certificate, study=study).ok
+    assert [entry["use"] for entry in rp.ledger(one)] == [1, 2]
+
+
+def test_a_question_of_another_study_to_other_losses_does_not_count(storage):
+    one, other = stored_study(storage, "one"), stored_study(storage, "other", seed=1)
+    for study in (one, other):
+        assert rp.select(study).certificate.use["number"] == 1
+
+
+def test_losses_that_any_sample_could_show_do_not_count_as_the_same(storage):
+    one, other = (stored_study(storage, name, risk=0.0) for name in ("one", "other"))
+    for study in (one, other):
+        assert rp.select(study).certificate.use["number"] == 1
+
+
+def test_studies_that_ask_at_the_same_time_get_numbers_of_their_own(tmp_path):
+    storage = str(tmp_path / "s.db")
+    names = [f"study {i}" for i in range(4)]
+    for name in names:
+        stored_study(storage, name)
+
+    def ask(name):
+        return rp.select(rp.load_study(storage=storage, study_name=name)).certificate.use["number"]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(ask, names)) == [1, 2, 3, 4]
+
+
+# --- what an entry says --------------------------------------------------------------------------
+
+
+def test_an_entry_carries_the_statistic_and_the_groups():
+    risk = rp.Risk("error", 0.4, statistic=rp.WorstGroup(), groups="sex")
+    study = rp.create_study(rp.Problem([risk], "cost"), seed=0)
+    sex = np.array(["f", "m"] * 200)
+
+    def evaluate(trial):
+        draws = np.random.default_rng(trial.number).random((2, 400)) < 0.1
+        return rp.Evaluation(
+            {"error": draws[0], "sex": sex, "cost": 1.0}, {"error": draws[1], "sex": sex}
+        )
+
+    study.optimize(rp.objective(study, evaluate), n_trials=1)
+    certificate = rp.select(study).certificate
+    (entry,) = rp.ledger(study)
+    assert entry["asked"] == certificate.problem
+    assert entry["asked"]["risks"][0]["statistic"]["kind"] == "worst_group"
+    assert entry["groups"] == certificate.groups == {"error": ["f", "m"]}
+    assert "these groups: f, m" in entry["problem"]
+    assert "these groups: f, m; it says nothing of any other group" in certificate.promise
+
+
+def test_calibration_losses_that_were_exchanged_after_a_question_are_told(study, monkeypatch):
+    rp.select(study)
+    other = np.random.default_rng(9).random((1, 400)) < 0.01
+    monkeypatch.setattr("riskpilot.asking.read_calibration", lambda *args: {"error": other})
+    with pytest.raises(rp.StudyError, match="are not those that question 1 was put to"):
+        rp.select(study)
+
+
+def test_a_procedure_that_is_none_costs_no_question(study):
+    for garbage in (5, "holm", None):
+        with pytest.raises(rp.ProblemError, match="A procedure is a function"):
+            rp.select(study, procedure=garbage)
+    assert rp.ledger(study) == []
+
+
+@pytest.mark.parametrize("spend", [0, -1, 1.1, float("nan"), True, "half", None, [0.5], 1j])
+def test_a_share_that_is_none_is_refused(study, spend):
+    with pytest.raises(rp.ProblemError, match="spend is the share of delta"):
+        rp.select(study, spend=spend)
+    assert rp.ledger(study) == []
+
+
+@pytest.mark.parametrize("spend", [np.float32(0.5), np.float64(0.5), Fraction(1, 2)])
+def test_a_share_may_be_any_number(study, spend):
+    assert rp.select(study, spend=spend).certificate.use["spend"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("keyword", "garbage", "error"),
+    [
+        ("problem", "error <= 0.1", rp.ProblemError),
+        ("smooth", "no", rp.ProblemError),
+        ("calibrate", 5, rp.StudyError),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(study, keyword, garbage, error):
+    with pytest.raises(error, match=keyword):
+        rp.select(study, **{keyword: garbage})
+    with pytest.raises(rp.StudyError, match="belongs to a study"):
+        rp.ledger("study.db")
+
+
+# --- trials without losses -----------------------------------------------------------------------
+
+
+def test_trials_told_by_plain_optuna_are_counted_and_told(study):
+    for _ in range(2):
+        study.tell(study.ask({"x": optuna.distributions.FloatDistribution(0, 1)}), [0.1, 0.2])
+    selection = rp.select(study)
+    assert selection.left_out == (8, 9)
+    assert "Left out: 2 finished trials (8, 9) without losses" in selection.message
+    assert study_status(study).left_out == (8, 9)
+    assert rp.verify(selection.certificate, study=study).ok
+
+
+def test_nothing_but_trials_without_losses_is_nothing_to_select_from():
+    study = rp.create_study(PROBLEM, seed=0)
+    study.tell(study.ask(), [0.1, 0.2])
+    with pytest.raises(rp.StudyError, match=r"Left out: 1 finished trial \(0\) without losses"):
+        rp.select(study)
 
 
 # --- procedures of one.s own ----------------------------------------------------------------------

@@ -97,7 +97,9 @@ def chosen_store(storage: str | BaseStorage | None, artifact_store: Any) -> Any:
             )
         return artifact_store
     if is_in_memory(storage):
-        return MemoryArtifactStore()
+        # Another study in the same memory has its losses there already.
+        known = _stores.get(storage) if isinstance(storage, BaseStorage) else None
+        return known or MemoryArtifactStore()
     file = file_of(storage)
     return None if file is None else FolderStore(f"{file}.losses")
 

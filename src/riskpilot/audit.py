@@ -15,11 +15,11 @@ from riskpilot.asking import considered, space_as_json, space_from_json
 from riskpilot.certificate import Certificate
 from riskpilot.certificate_shape import SCHEMA, check_certificate
 from riskpilot.errors import CertificateError, RiskpilotError, StudyError
-from riskpilot.ledger import entry_of, ledger, outcomes, use_of
+from riskpilot.ledger import entry_of, ledger, outcomes, trials_of, use_of
 from riskpilot.losses import LossMapping, ValidationLosses
 from riskpilot.problem import Problem
 from riskpilot.procedures import Procedure, check_procedure, from_description
-from riskpilot.question import numbers_of, question_digest
+from riskpilot.question import question_digest
 from riskpilot.sampler import smoothed_risks
 from riskpilot.seals import Seal, differences_from_seal
 from riskpilot.strict_json import canonical, parse
@@ -82,20 +82,16 @@ def verify(
     """
     _check_arguments(certificate, validation, calibration, configs, study, seal)
     chosen = _procedure(certificate, procedure)
+    brought: Brought | None
     differences: list[str] = []
-    try:
-        if study is None:
-            assert validation is not None
-            assert calibration is not None
-            brought = Brought(validation, calibration, configs)
-        else:
-            brought, differences = _from_study(certificate, study)
-        with np.errstate(all="ignore"):  # a made-up range may overflow, and then differs
-            differences += compare(certificate, brought, chosen, _smooth)
-    except CertificateError:
-        raise
-    except RiskpilotError as error:
-        differences.append(f"the losses cannot be used: {error}")
+    if study is not None:
+        brought, differences = _from_study(certificate, study)
+    else:
+        assert validation is not None
+        assert calibration is not None
+        brought = Brought(validation, calibration, configs)
+    if brought is not None:
+        differences += _recomputed(certificate, brought, chosen)
     if seal is not None:
         differences += differences_from_seal(seal, certificate)
     return Verification(tuple(differences), tuple(_trusted(certificate, configs, study, seal)))
@@ -209,35 +205,47 @@ def _smooth(
         ) from None
 
 
-def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought, list[str]]:
-    """What a study's storage says: losses, configurations, search space, and the ledger's words."""
-    entry = entry_of(certificate, ledger(study))
+def _recomputed(certificate: Certificate, brought: Brought, procedure: Procedure) -> list[str]:
+    """Compute a certificate again; losses that do not fit it are a difference, too."""
+    try:
+        with np.errstate(all="ignore"):  # a made-up range may overflow, and then differs
+            return compare(certificate, brought, procedure, _smooth)
+    except CertificateError:
+        raise
+    except RiskpilotError as error:
+        return [f"the losses cannot be used: {error}"]
+
+
+def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought | None, list[str]]:
+    """What a study's storage says: losses, configurations, search space, and the ledger's words.
+
+    None in place of losses where it cannot be the study of this certificate.
+    """
+    try:
+        entry, answers = entry_of(certificate, ledger(study)), outcomes(study)
+    except StudyError as error:
+        return None, [f"the ledger cannot be relied on: {error}"]
     if entry is None:
-        differences = ["the ledger of the study has no such question: it lost entries"]
-        use, numbers = None, certificate.trials
-    else:
-        differences = [*_differences_from_entry(entry, certificate)]
-        differences += _differences_from_outcome(outcomes(study).get(entry["use"]), certificate)
-        use, numbers = use_of(entry), entry["trials"]
-    wanted = set(numbers_of(numbers or []))
+        return None, ["the ledger of the study has no such question: it lost entries"]
+    differences = _differences_from_entry(entry, certificate)
+    differences += _differences_from_outcome(answers.get(entry["use"]), certificate)
+    wanted = set(trials_of(entry))
     trials = [trial for trial in considered(study)[0] if trial.number in wanted]
     gone = sorted(wanted - {trial.number for trial in trials})
     if gone:
-        raise StudyError(
-            f"Trial {gone[0]} was considered, but it is not among the finished trials of study "
-            f"{study.study_name!r}. Restore the storage from a copy."
-        )
+        told = f"trial {gone[0]} was considered, and is not among the study's finished trials"
+        return None, [*differences, told]
     rows = [candidate["row"] for candidate in certificate.candidates]
-    table = study_losses(study, wanted, rows)
-    problem = Problem.from_dict(certificate.problem)
-    table = table.only([*problem.names, *problem.beside], problem.minimize)
+    try:
+        table = study_losses(study, wanted, rows)
+    except StudyError as error:
+        if not differences:  # the losses are damaged, not the certificate
+            raise
+        return None, [*differences, str(error)]
+    space = space_as_json(intersection_search_space(trials))
+    numbers = [trial.number for trial in trials]
     brought = Brought(
-        table.validation,
-        table.calibration,
-        table.configs,
-        space_as_json(intersection_search_space(trials)),
-        use,
-        [trial.number for trial in trials],
+        table.validation, table.calibration, table.configs, space, use_of(entry), numbers
     )
     return brought, differences
 
@@ -316,7 +324,10 @@ def _trusted(
     if study is None and certificate.space is not None:
         trusted.append("the search space over which the risks were smoothed")
     if seal is not None and seal.questions:
-        trusted.append(f"what the {seal.questions} questions before the seal had shown its maker")
+        earlier = (
+            "1 earlier question" if seal.questions == 1 else f"{seal.questions} earlier questions"
+        )
+        trusted.append(f"what the maker of the seal had learned from {earlier}")
     return trusted
 
 

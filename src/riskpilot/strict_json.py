@@ -34,7 +34,12 @@ def digest_of(value: Any) -> str:
 def parse(text: str) -> Any:
     """Read JSON; ValueError where it is none, where a number is not finite or a name is twice."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+        return json.loads(
+            text,
+            parse_float=_finite,
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_unique,
+        )
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -94,6 +99,13 @@ def _shown(value: Any) -> str:
     except Exception:  # an object may refuse to be shown in any way it likes
         return "an object that cannot be shown"
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:20]} is larger than any number of a computer")
+    return value
 
 
 def _refuse_constant(name: str) -> Any:
