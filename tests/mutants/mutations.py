@@ -33,6 +33,7 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitAnd: ast.BitOr,
     ast.BitOr: ast.BitAnd,
 }
+_TOLERANCE = 1e-6
 _PAIRS = (
     *(("min", "max"), ("minimum", "maximum"), ("argmin", "argmax"), ("nanmin", "nanmax")),
     *(("any", "all"), ("floor", "ceil"), ("logical_and", "logical_or"), ("cumsum", "cumprod")),
@@ -132,7 +133,8 @@ def _changes(node: ast.expr) -> Iterator[ast.expr]:
             yield ast.Constant(not value)
         case ast.Constant(value=int() | float() as value):
             yield ast.Constant(value + 1)
-            yield ast.Constant(value * 2 if value else -1)
+            if value == 0 or abs(value) > _TOLERANCE:  # twice a tolerance is a tolerance, too
+                yield ast.Constant(value * 2 if value else -1)
         case ast.Name() if node.id in _SWAPPED and isinstance(node.ctx, ast.Load):
             yield ast.Name(_SWAPPED[node.id])
         case ast.Attribute() if node.attr in _SWAPPED and isinstance(node.ctx, ast.Load):

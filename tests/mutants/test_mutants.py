@@ -108,3 +108,11 @@ def test_a_mutant_is_killed_in_a_copy_and_the_working_tree_stays_as_it_is(tmp_pa
     assert copy.killer(mutant, files, 300).startswith(files[0])
     assert copy.killer(None, files, 300) is None
     assert path.read_bytes() == before
+
+
+def test_a_mutant_that_never_ends_is_ended(tmp_path):
+    copy = runner.Copy(tmp_path / "copy")
+    (tmp_path / "copy" / "tests" / "test_endless.py").write_text(
+        "def test_endless():\n    while True:\n        pass\n"
+    )
+    assert copy.killer(None, ["tests/test_endless.py"], 10) == "no end within 10 s of work"
