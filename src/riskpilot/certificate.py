@@ -185,7 +185,7 @@ def issue(
         validation_digest=plan.validation_digest,
         calibration_digest=result.calibration_digest,
         plan_digest=plan.digest,
-        seeds={"test": plan.seed, "search": search_seed},
+        seeds={"test": plan.seed, "shuffle": plan.shuffle, "search": search_seed},
         use=asdict(use),
         versions=dict(_versions()),
     )

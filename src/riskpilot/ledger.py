@@ -87,7 +87,7 @@ def select(
     space = intersection_search_space(trials)
     configs = [trial.params for trial in trials]
     estimates = smoothed_risks(space, configs, validation) if smooth else None
-    plan = freeze_plan(validation, estimates=estimates, seed=seed)
+    plan = freeze_plan(validation, estimates=estimates, procedure=procedure, seed=seed)
     candidates = [trials[row] for row in plan.order]
     # Everything above saw validation alone. From here on calibration is open.
     tables = (_calibration(study, tested, trial, calibrate) for trial in candidates)

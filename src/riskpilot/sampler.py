@@ -18,6 +18,7 @@ from riskpilot import acquisition
 from riskpilot.acquisition import Front, Observations, Reference, Scale
 from riskpilot.errors import ProblemError
 from riskpilot.losses import ValidationLosses
+from riskpilot.plan import check_seed
 from riskpilot.plots import Search
 from riskpilot.problem import Problem, Risk
 from riskpilot.region import DELTA_PRIME, Interval, interval
@@ -128,7 +129,8 @@ class GuidedSampler(BaseSampler):
         self._strategy = strategy
         self._delta_prime = strategy.delta_prime if delta_prime is None else delta_prime
         self._n_calibration = n_calibration
-        self._seed = int(np.random.default_rng(seed).integers(2**31)) if seed is None else seed
+        fresh = int(np.random.default_rng().integers(2**31))
+        self._seed = fresh if seed is None else check_seed(seed)
 
     def reseed_rng(self) -> None:
         """Nothing to do: every draw depends on the trial's number, so workers never repeat one."""

@@ -130,8 +130,9 @@ def select_from_losses(
 
     ``validation``, ``calibration``: mappings from name to losses; risks of shape (n, k) and (n, m),
     the free objective of shape (n,) or (n, k), needed on validation only. ``configs``: what the n
-    rows stand for; their index by default. ``seed``: of the order in which the betting test sees
-    the calibration examples.
+    rows stand for; their index by default. ``seed``: a whole number of at least 0. The order in
+    which the betting test sees the calibration examples is drawn from the validation losses;
+    another seed makes another draw.
 
     >>> from riskpilot import Problem, Risk
     >>> rng = np.random.default_rng(0)
@@ -154,7 +155,7 @@ def select_from_losses(
     check_ids(validation_ids, calibration_ids)
     seen = validation_losses(problem, validation)
     names = _configs(configs, seen.n_configs)
-    plan = freeze_plan(seen, seed=seed)
+    plan = freeze_plan(seen, procedure=procedure, seed=seed)
     check_memory(validation, calibration)
     sealed = calibration_losses(problem, calibration)
     if sealed.n_configs != seen.n_configs:
@@ -275,10 +276,10 @@ def _nothing_certified(
             f"  {risk.label}: {mean:.4g} on {n:,} calibration examples, limit {risk.limit:g}, "
             f"p = {_p(result.log_p[closest, i])}"
         )
-        if result.log_p[closest, i] >= math.log(plan.problem.delta):
+        if result.log_p[closest, i] >= math.log(plan.aims[closest]):
             line += f"; {_what_would_decide(plan, result, i, closest)}"
         lines.append(line)
-    if worst[closest] < math.log(plan.problem.delta):
+    if worst[closest] < math.log(plan.aims[closest]):
         lines.append(
             "It stands behind a candidate that failed, so the order of the test did not reach it."
         )
@@ -301,7 +302,7 @@ def _what_would_decide(plan: TestPlan, result: TestResult, i: int, at: int) -> s
         family = "normal"
         deviations = result.calibration.risks[risk.name].summary.standard_deviation
         std = float(deviations[result.rows[at]])
-    needed = samples_to_pass(family, risk.unit_limit, unit, plan.problem.delta, std)
+    needed = samples_to_pass(family, risk.unit_limit, unit, plan.aims[at], std)
     each = " in each group" if risk.needs_groups else ""
     return f"about {needed:,} examples{each} with this mean would have passed"
 
@@ -316,7 +317,7 @@ def _too_few(plan: TestPlan, result: TestResult, i: int, at: int) -> str | None:
         return None
     sizes = [int(part.n[result.rows[at]]) for part in summary.sums]
     smallest = int(np.argmin(sizes))
-    needs = fewest_examples(risk, plan.families[risk.name], plan.problem.delta)
+    needs = fewest_examples(risk, plan.families[risk.name], plan.aims[at])
     if sizes[smallest] >= needs:
         return None
     return (

@@ -18,6 +18,7 @@ from riskpilot.artifacts import attach_store, chosen_store
 from riskpilot.errors import StudyError
 from riskpilot.objectives import objective
 from riskpilot.p_values import largest_passing_mean
+from riskpilot.plan import check_seed
 from riskpilot.problem import Problem
 from riskpilot.sampler import sampler_for
 from riskpilot.statistics import family, steering_family
@@ -80,6 +81,7 @@ def create_study(
             f"safe is a configuration, a mapping of parameters to values, but it is {safe!r}. "
             f'Write safe={{"threshold": 0.5}}.'
         )
+    seed = int(np.random.default_rng().integers(2**31)) if seed is None else check_seed(seed)
     with clear_errors(storage):
         opened = _opened(storage)
         store = chosen_store(opened, artifact_store)
@@ -98,7 +100,6 @@ def create_study(
     attach_store(study, store)
     if PROBLEM_KEY in study.user_attrs:
         return _continued(study, problem, sampler)
-    seed = int(np.random.default_rng(seed).integers(2**31)) if seed is None else seed
     study.set_user_attr(PROBLEM_KEY, problem.to_dict())
     study.set_user_attr(SETTINGS_KEY, {"seed": seed, "n_calibration": n_calibration})
     with warnings.catch_warnings():

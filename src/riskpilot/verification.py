@@ -74,7 +74,8 @@ def _compare(
 ) -> Verification:
     seed = certificate.seeds["test"] or 0
     seen = validation_losses(problem, validation)
-    plan = freeze_plan(seen, estimates=_estimates(certificate, seen), seed=seed)
+    estimates = _estimates(certificate, seen)
+    plan = freeze_plan(seen, estimates=estimates, procedure=procedure, seed=seed)
     differences = []
     if plan.validation_digest != certificate.validation_digest:
         differences.append("the validation losses are not the ones of the certificate")
@@ -153,6 +154,7 @@ def _compare_words(certificate: Certificate, plan: TestPlan, result: TestResult)
         "number of configurations": (plan.n_configs, certificate.n_configs),
         "number of validation examples": (plan.n_validation, certificate.n_validation),
         "number of calibration examples": (result.n_calibration, certificate.n_calibration),
+        "seed of the shuffle": (plan.shuffle, certificate.seeds.get("shuffle")),
         "p-value family": (dict(plan.families), certificate.families),
         "level": (
             certificate.problem["delta"] * certificate.use["spend"],
