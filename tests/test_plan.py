@@ -9,7 +9,7 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.losses import ValidationLosses, calibration_losses, validation_losses
-from riskpilot.p_values import log_betting
+from riskpilot.p_values import Start, log_betting
 from riskpilot.plan import freeze_plan, run_test
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")
@@ -48,8 +48,9 @@ def test_the_test_is_chosen_on_validation_data():
     assert plan.families == {"error": "betting"}
     sealed = calibration_losses(PROBLEM, {"error": rows_with([2])})
     result = run_test(plan, sealed, rp.fixed_sequence)
-    shuffled = np.random.default_rng(0).permutation(200)
-    expected = log_betting(rows_with([2])[:, shuffled] * 1.0, 0.3, 0.1)
+    shuffled = np.random.default_rng(plan.shuffle).permutation(200)
+    start = Start(np.array([0.1]), np.array([0.0]), np.array([50.0]))
+    expected = log_betting(rows_with([2])[:, shuffled] * 1.0, 0.3, 0.1, start)
     np.testing.assert_array_equal(result.log_p[:, 0], expected)
 
 
@@ -75,6 +76,9 @@ CHANGES = {
     "order": lambda plan: dataclasses.replace(plan, order=plan.order[::-1]),
     "family": lambda plan: dataclasses.replace(plan, families={"error": "betting"}),
     "seed": lambda plan: dataclasses.replace(plan, seed=1),
+    "shuffle": lambda plan: dataclasses.replace(plan, shuffle=1),
+    "aims": lambda plan: dataclasses.replace(plan, aims=(0.1, 0.05)),
+    "starts": lambda plan: dataclasses.replace(plan, starts={"error": (((0.1, 0.09, 9.0),) * 2,)}),
     "delta": lambda plan: dataclasses.replace(
         plan, problem=rp.Problem(PROBLEM.risks, "cost", 0.05)
     ),
@@ -91,10 +95,40 @@ def test_every_change_of_the_plan_changes_its_digest(change):
     assert CHANGES[change](plan).digest != plan.digest
 
 
+def test_the_procedure_sets_the_levels_that_p_values_aim_at():
+    losses = {"error": rows_with([10, 20, 30]), "cost": np.array([3.0, 2.0, 1.0])}
+    for procedure, aims in (
+        (rp.fixed_sequence, [0.1, 0.1, 0.1]),
+        (rp.bonferroni, [0.1 / 3] * 3),
+        (rp.holm, [0.1 / 3, 0.05, 0.1]),
+        (rp.chain(3), [0.1, 0.1, 0.1]),
+    ):
+        plan = freeze_plan(validation_losses(PROBLEM, losses), procedure=procedure)
+        np.testing.assert_allclose(plan.aims, aims)
+    with pytest.raises(rp.ProblemError, match="made for 2 candidates, but 3"):
+        freeze_plan(validation_losses(PROBLEM, losses), procedure=rp.chain(2))
+    with pytest.raises(rp.ProblemError, match="procedure is a function"):
+        freeze_plan(validation_losses(PROBLEM, losses), procedure="holm")
+
+
+def test_what_bets_begin_with_is_that_of_the_candidates_in_their_order():
+    rng = np.random.default_rng(0)
+    table = np.array([[0.3], [0.1], [0.2]]) * rng.random((3, 80))
+    seen = validation_losses(PROBLEM, {"error": table, "cost": np.array([1.0, 3.0, 2.0])})
+    plan = freeze_plan(seen)
+    assert plan.order == (1, 2, 0)
+    expected = np.column_stack([table.mean(axis=1), table.var(axis=1), np.full(3, 80)])
+    np.testing.assert_allclose(plan.starts["error"][0], expected[[1, 2, 0]], atol=1e-6)
+    (start,) = plan.settings(PROBLEM.risks[0], slice(1, 2)).starts
+    np.testing.assert_allclose(start.mean, expected[2, :1], atol=1e-6)
+    # 0/1 losses are counted: there are no bets, and nothing to begin with.
+    assert not plan_of([10, 20], [2, 1]).starts
+
+
 def test_the_plan_is_made_from_validation_losses_and_nothing_else():
     parameters = inspect.signature(freeze_plan).parameters
     assert parameters["validation"].annotation in (ValidationLosses, "ValidationLosses")
-    assert set(parameters) == {"validation", "estimates", "seed"}
+    assert set(parameters) == {"validation", "estimates", "procedure", "seed"}
 
 
 def test_filter_and_order_go_by_estimates_where_there_are_some():

@@ -228,7 +228,7 @@ def _settle(
     estimates = smoothed_risks(space, params, validation) if smooth else None
     question = Question(
         problem=asked,
-        plan=freeze_plan(validation, estimates=estimates, seed=seed),
+        plan=freeze_plan(validation, estimates=estimates, procedure=procedure, seed=seed),
         procedure=procedure,
         configs=plain_configs(params, StudyError),
         spend=spend,

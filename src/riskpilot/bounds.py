@@ -61,7 +61,7 @@ def _smallest_limit(log_p: LogP, mean: float, error: float, delta: float) -> flo
 
 def _log_p(plan: TestPlan, risk: Risk, losses: RiskLosses, row: int, position: int) -> LogP:
     thresholds = np.array(plan.thresholds.get(risk.name, ()))[position : position + 1]
-    rows, settings = [row], plan.settings(risk)
+    rows, settings = [row], plan.settings(risk, slice(position, position + 1))
 
     def at(limit: float) -> float:
         found = evidence.log_p(risk, losses, rows, settings, thresholds=thresholds, limit=limit)

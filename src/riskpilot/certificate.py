@@ -93,7 +93,8 @@ class Certificate:
     trials : list of pairs, or None
         The numbers of the trials that were considered, as first and last of each run.
     seeds : dict
-        The seeds of the test and of the search.
+        The seed that was given for the test, the seed of the order in which bets saw the
+        calibration examples (drawn from it and the validation losses), and that of the search.
     use : dict
         Which question this is to the same calibration data, and where others were asked.
     versions : dict

@@ -68,7 +68,7 @@ TOLD: Mapping[str, Shape] = {
     "spend": _LEVEL,
     "procedure": a_procedure,
     "groups": mapping_of(list_of(anything)),
-    "seeds": record(test=whole(), search=optional(integer)),
+    "seeds": record(test=whole(), shuffle=whole(), search=optional(integer)),
     "trials": optional(some_runs),
     "plan": digest,
 }

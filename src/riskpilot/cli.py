@@ -158,7 +158,7 @@ def select(
     ] = "fixed_sequence",
     p_value: PValueOption = "auto",
     seed: Annotated[
-        int, typer.Option(min=0, help="Of the order in which betting sees the examples.")
+        int, typer.Option(min=0, help="Another one draws another order of the examples for bets.")
     ] = 0,
     study_name: StudyNameOption = None,
     artifacts: ArtifactsOption = None,

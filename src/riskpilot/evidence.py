@@ -1,7 +1,8 @@
 """log p-values of candidates from their calibration losses, for every statistic.
 
-Every test is valid in finite samples. What must be fixed beforehand, the family and where a tail
-begins, comes from validation data; the order in which examples are seen comes from a seed.
+Every test is valid in finite samples. What must be fixed beforehand, the family, where a tail
+begins and what bets begin with, comes from validation data; the order in which examples are seen
+comes from a seed.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot import p_values
+from riskpilot.errors import ProblemError
 from riskpilot.losses import RiskLosses
-from riskpilot.measures import CVaR, GroupGap, Quantile, Ratio, WorstGroup
+from riskpilot.measures import CVaR, Difference, GroupGap, Mean, Quantile, Ratio, WorstGroup
+from riskpilot.p_values import Start
 from riskpilot.paired import log_trinomial
 from riskpilot.problem import Risk
-from riskpilot.statistics import GroupSummary, Summary, log_p_from_sums, pairs
+from riskpilot.statistics import AnySummary, GroupSummary, Summary, log_p_from_sums, pairs
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -29,12 +32,53 @@ _ALIKE = 1.1  # comparisons whose sizes differ by less are tested together
 
 @dataclass(frozen=True)
 class Settings:
-    """What is fixed before calibration is opened. ``family``: of the p-value; ``delta``: the level
-    that bets play for; ``seed``: of the order of the examples."""
+    """What is fixed before calibration is opened.
+
+    ``family``: of the p-value; ``aim``: the level at which p-values are to be sharp, one for all
+    rows or one for each; ``seed``: of the order of the examples; ``starts``: what validation data
+    says of the losses that are bet on, one for each group of a worst group, one otherwise; none
+    where it says nothing.
+    """
 
     family: str
-    delta: float
+    aim: float | FloatArray
     seed: int
+    starts: tuple[Start, ...] = ()
+
+    def start(self, group: int | None = None) -> Start | None:
+        """What bets on the losses begin with, those of one group where one is named."""
+        return self.starts[group or 0] if self.starts else None
+
+
+def starts(risk: Risk, summary: AnySummary) -> tuple[Start, ...]:
+    """What validation losses say of the losses that `log_p` bets on, of every configuration.
+
+    Empty where bets are on something else than the summary is about: on weighted losses, or on
+    differences between groups. Numbers are rounded, so that a plan does not hang on how another
+    machine rounds its sums.
+    """
+    if risk.weights is not None:
+        return ()
+    match risk.statistic, summary:
+        case WorstGroup(), GroupSummary():
+            return tuple(
+                _start(part.mean, part.standard_deviation, part.n) for part in summary.sums
+            )
+        case CVaR(level=level), Summary(threshold=t) if t is not None:
+            share = (1 - level) / np.maximum(1 - t, 1e-12)  # from the tail's mean to its excess
+            spread = share * summary.standard_deviation
+            return (_start(share * (summary.mean - t), spread, summary.n),)
+        case Mean() | Difference(), Summary():
+            return (_start(summary.mean, summary.standard_deviation, summary.n),)
+    return ()
+
+
+def _start(mean: FloatArray, deviation: FloatArray, n: npt.NDArray[np.int64]) -> Start:
+    return Start(
+        mean=np.asarray(np.round(np.clip(mean, 0.0, 1.0), 6), dtype=np.float64),
+        variance=np.asarray(np.round(np.minimum(deviation**2, 0.25), 9), dtype=np.float64),
+        n=np.asarray(n, dtype=np.float64),
+    )
 
 
 def log_p(
@@ -64,12 +108,22 @@ def log_p(
         case CVaR(level=level):
             assert thresholds is not None
             return _tail_mean(losses, rows, settings, limit, level, thresholds)
-    if settings.family == "trinomial":
-        return _difference(losses, rows, settings, limit)
-    if settings.family != "betting":
-        assert isinstance(losses.summary, Summary)
-        return log_p_from_sums(limit, settings.family, losses.summary.of(rows))
-    return _betting(losses, rows, settings, limit)
+    match settings.family:
+        case "betting":
+            return _betting(losses, rows, settings, limit)
+        case "trinomial":
+            return _difference(losses, rows, settings, limit)
+        case "binomial" | "hoeffding" | "hoeffding_bentkus":
+            assert isinstance(losses.summary, Summary)
+            return log_p_from_sums(limit, settings.family, losses.summary.of(rows))
+    raise _unknown(risk, settings.family)
+
+
+def _unknown(risk: Risk, family: str) -> ProblemError:
+    return ProblemError(
+        f"Risk {risk.name!r}: there is no p-value family {family!r} for {risk.statistic}. "
+        f'Use p_value="auto".'
+    )
 
 
 def _betting(
@@ -87,7 +141,7 @@ def _betting(
     With weights w, as shares of the largest, the claim E[w L] / E[w] <= limit is that
     limit + w (L - limit) has a mean of at most the limit; and that lies in [0, 1] as the losses do.
     """
-    order = _shuffle(losses.n_examples, settings.seed)
+    order = shuffled(losses.n_examples, settings.seed)
     if group is not None:
         assert losses.groups is not None
         order = order[losses.groups.codes[order] == group]
@@ -102,7 +156,14 @@ def _betting(
             return values
         return np.asarray(base[block] + losses.weights[order[times]] * (values - base[block]))
 
-    return p_values.log_betting_by_parts(part, (len(at), len(order)), limit, settings.delta)
+    return p_values.log_betting_by_parts(
+        part,
+        (len(at), len(order)),
+        limit,
+        settings.aim,
+        settings.start(group),
+        conditional=losses.risk.conditional and not losses.packed,
+    )
 
 
 def _unit_part(
@@ -166,12 +227,18 @@ def _difference(
         losses, rows, lambda values: values > 0, lambda values: values <= lowest, _is_there
     )
     # 2 * 0.55 - 1 is 0.10000000000000009: a mean of 0.1 sits at the limit, not below it.
-    return log_trinomial(worse, better, n, round(2 * limit - 1, 12), settings.delta)
+    bound = round(2 * limit - 1, 12)
+    aims = np.broadcast_to(settings.aim, (len(rows),))
+    found = np.empty(len(rows))
+    for aim in np.unique(aims):
+        some = aims == aim
+        found[some] = log_trinomial(worse[some], better[some], n[some], bound, float(aim))
+    return found
 
 
-def _shuffle(m: int, seed: int) -> npt.NDArray[np.intp]:
-    """Betting sees the examples one after the other. A fixed shuffle makes it indifferent to the
-    order in which they were stored, which may follow the label or the loss."""
+def shuffled(m: int, seed: int) -> npt.NDArray[np.intp]:
+    """The order in which betting sees m examples, one after the other. It must not depend on their
+    losses, as the order in which they are stored may: people sort by label."""
     return np.random.default_rng(seed).permutation(m)
 
 
@@ -182,11 +249,16 @@ def _worst_group(
     (an intersection-union test): under the null one group at least is above the limit."""
     summary, groups = losses.summary, losses.groups
     assert isinstance(summary, GroupSummary)
-    if settings.family != "betting":
-        parts = [log_p_from_sums(limit, settings.family, part.of(rows)) for part in summary.sums]
-        return np.asarray(np.max(parts, axis=0))
-    assert groups is not None
-    parts = [_betting(losses, rows, settings, limit, group=g) for g in range(len(groups.names))]
+    match settings.family:
+        case "betting":
+            assert groups is not None
+            places = range(len(groups.names))
+            parts = [_betting(losses, rows, settings, limit, group=g) for g in places]
+        case "binomial" | "hoeffding" | "hoeffding_bentkus":
+            sums = summary.sums
+            parts = [log_p_from_sums(limit, settings.family, part.of(rows)) for part in sums]
+        case _:
+            raise _unknown(losses.risk, settings.family)
     return np.asarray(np.max(parts, axis=0))
 
 
@@ -212,8 +284,8 @@ class Contrast:
         values = self.a * _shares(x, n) + self.b * _shares(y, n)
         return np.clip((values - low) / width, 0.0, 1.0)
 
-    def log_p(self, differences: FloatArray, delta: float) -> FloatArray:
-        """log p-values of "the claim is wrong", shape (r,)."""
+    def log_p(self, differences: FloatArray, delta: float | FloatArray) -> FloatArray:
+        """log p-values of "the claim is wrong", shape (r,); ``delta`` as in `log_betting`."""
         low, width = self._range
         limit = (self.bound - low) / width
         if limit <= 0 or differences.shape[1] == 0:
@@ -246,34 +318,35 @@ def _contrast(
         claim = Contrast(1.0, -1.0, 2 * limit - 1 if statistic.directed else limit)
     else:
         claim = Contrast(-1.0, 1 - limit, 0.0)  # r y - x <= 0
-    shuffle = _shuffle(losses.n_examples, settings.seed)
+    shuffle = shuffled(losses.n_examples, settings.seed)
+    aims = np.broadcast_to(settings.aim, (len(rows),))
     members = [shuffle[groups.codes[shuffle] == g] for g in range(len(groups.names))]
     compared = pairs(statistic, groups.names)
     step = max(1, _CHUNK // (losses.n_examples * len(groups.names)))
     parts = []
     for start in range(0, len(rows), step):
-        values = losses.unit_rows(rows[start : start + step])
+        values, some = losses.unit_rows(rows[start : start + step]), aims[start : start + step]
         by_group = [values[:, columns] for columns in members]
         if np.isnan(values).any():  # every configuration has examples, and pairs, of its own
             found = [
-                _of_one(claim, [part[i] for part in by_group], compared, settings.delta)
+                _of_one(claim, [part[i] for part in by_group], compared, some[i : i + 1])
                 for i in range(len(values))
             ]
             parts.append(np.array(found))
         else:
-            parts.append(_of_many(claim, by_group, compared, settings.delta))
+            parts.append(_of_many(claim, by_group, compared, some))
     return np.concatenate(parts)
 
 
 def _of_one(
-    claim: Contrast, parts: list[FloatArray], compared: list[tuple[int, int]], delta: float
+    claim: Contrast, parts: list[FloatArray], compared: list[tuple[int, int]], aim: FloatArray
 ) -> float:
     counted = [part[~np.isnan(part)][None] for part in parts]
-    return float(_of_many(claim, counted, compared, delta)[0])
+    return float(_of_many(claim, counted, compared, aim)[0])
 
 
 def _of_many(
-    claim: Contrast, parts: list[FloatArray], compared: list[tuple[int, int]], delta: float
+    claim: Contrast, parts: list[FloatArray], compared: list[tuple[int, int]], aims: FloatArray
 ) -> FloatArray:
     """Comparisons of about the same size are tested together, with as many differences as the
     smallest of them has examples: many short arrays would take longer than one."""
@@ -287,7 +360,7 @@ def _of_many(
         together = [pair for pair in left if sizes[pair] <= _ALIKE * n]
         left = left[len(together) :]
         stacked = np.concatenate([claim.differences(parts[i], parts[j], n) for i, j in together])
-        log_p = claim.log_p(stacked, delta).reshape(len(together), -1)
+        log_p = claim.log_p(stacked, np.tile(aims, len(together))).reshape(len(together), -1)
         np.maximum(worst, log_p.max(axis=0), out=worst)
     return worst
 

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.errors import LossError
-from riskpilot.evidence import Settings, log_p
+from riskpilot.errors import LossError, ProblemError
+from riskpilot.evidence import Settings, log_p, starts
 from riskpilot.losses import CalibrationLosses, ValidationLosses
-from riskpilot.p_values import log_normal
+from riskpilot.p_values import Start, log_normal
 from riskpilot.pareto import non_dominated
 from riskpilot.problem import Problem, Risk
-from riskpilot.procedures import Procedure, check_procedure
+from riskpilot.procedures import Procedure, aims, check_procedure, fixed_sequence
 from riskpilot.statistics import (
     GroupName,
     GroupSummary,
@@ -26,6 +26,10 @@ from riskpilot.statistics import (
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+# Mean, variance and number of the validation losses of one candidate (see `p_values.Start`).
+Known = tuple[float, float, float]
+
+_SEEDS = 2**128  # seeds lie below this, as large as those that NumPy makes from fresh entropy
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,10 @@ class TestPlan:
 
     ``order``: rows of the validation losses, in testing order; ``families``: the p-value of each
     risk; ``risks``: validation means of the candidates, shape (n_candidates, c); ``free``: their
-    free objective; ``seed``: of the order in which betting sees the calibration examples.
+    free objective; ``seed``: the user's; ``shuffle``: the seed of the order in which betting sees
+    the calibration examples (see `shuffle_seed`). ``aims``: the level at which the p-value of each
+    candidate is to be sharp; ``starts``: by risk that is bet on, what validation losses say of each
+    candidate's, by group where the worst group counts.
     ``groups``: the names of the groups of each risk that has some; ``thresholds``: by risk, where
     the tail of each candidate begins, on the unit scale. ``estimates``: of the risks of every
     configuration, shape (n_configs, c), where filter and order went by them.
@@ -52,12 +59,22 @@ class TestPlan:
     n_validation: int
     validation_digest: str
     seed: int
+    shuffle: int
+    aims: tuple[float, ...]
+    starts: Mapping[str, tuple[tuple[Known, ...], ...]] = field(default_factory=dict)
     groups: Mapping[str, tuple[GroupName, ...]] = field(default_factory=dict)
     thresholds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     estimates: tuple[tuple[float, ...], ...] | None = None
 
-    def settings(self, risk: Risk) -> Settings:
-        return Settings(self.families[risk.name], self.problem.delta, self.seed)
+    def settings(self, risk: Risk, positions: slice = slice(None)) -> Settings:
+        """How a risk of some candidates is tested; of all of them by default."""
+        known = [np.array(part[positions]) for part in self.starts.get(risk.name, ())]
+        return Settings(
+            self.families[risk.name],
+            np.array(self.aims[positions]),
+            self.shuffle,
+            tuple(Start(*part.T) for part in known),
+        )
 
     @property
     def digest(self) -> str:
@@ -67,9 +84,12 @@ class TestPlan:
             dict(self.families),
             self.validation_digest,
             self.seed,
+            self.shuffle,
+            self.aims,
+            dict(self.starts),
+            dict(self.groups),
+            dict(self.thresholds),
         ]
-        if self.groups or self.thresholds:
-            content += [dict(self.groups), dict(self.thresholds)]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -97,13 +117,20 @@ class TestResult:
 
 
 def freeze_plan(
-    validation: ValidationLosses, *, estimates: FloatArray | None = None, seed: int = 0
+    validation: ValidationLosses,
+    *,
+    estimates: FloatArray | None = None,
+    procedure: Procedure = fixed_sequence,
+    seed: int = 0,
 ) -> TestPlan:
     """Algorithm alg:selection, lines 5 to 7: Pareto filter, then order by approximate p-value.
 
     ``estimates``: of the risks, shape (n, c), from validation alone, where there are better ones
-    than the means, which are as they are by luck, too. Filter and order go by them.
+    than the means, which are as they are by luck, too. Filter and order go by them. ``procedure``:
+    the one that will decide; p-values are made sharp at the levels at which it does.
     """
+    check_procedure(procedure)
+    seed = check_seed(seed)
     problem = validation.problem
     summaries = {name: losses.summary for name, losses in validation.risks.items()}
     families = {risk.name: family(risk, summaries[risk.name].binary) for risk in problem.risks}
@@ -128,6 +155,7 @@ def freeze_plan(
     # Smallest p first; where two are equal (both 1, say) the smaller risks decide.
     keys = (*reversed(believed[candidates].T), worst[candidates])
     order = candidates[np.lexsort(keys)]
+    digest = validation.digest()
     return TestPlan(
         problem=problem,
         order=tuple(map(int, order)),
@@ -137,8 +165,11 @@ def freeze_plan(
         free=tuple(map(float, validation.free[order])),
         n_configs=validation.n_configs,
         n_validation=validation.n_examples,
-        validation_digest=validation.digest(),
+        validation_digest=digest,
         seed=seed,
+        shuffle=shuffle_seed(digest, seed),
+        aims=tuple(map(float, aims(procedure, len(order), problem.delta))),
+        starts=known(validation, families, order),
         groups={
             name: summary.names
             for name, summary in summaries.items()
@@ -151,6 +182,72 @@ def freeze_plan(
         },
         estimates=None if estimates is None else tuple(map(tuple, believed.tolist())),
     )
+
+
+def check_seed(seed: int) -> int:
+    """A seed as a plain integer, or an error.
+
+    Parameters
+    ----------
+    seed : int
+        A whole number of at least 0; NumPy's integers will do.
+
+    Returns
+    -------
+    int
+        The same number.
+
+    Raises
+    ------
+    ProblemError
+        Where it is something else.
+    """
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not whole or not 0 <= seed < _SEEDS:
+        raise ProblemError(
+            f"A seed is a whole number from 0 to 2**128 - 1, but it is {_brief(seed)}. "
+            f"Use seed=0, or another number for another draw."
+        )
+    return int(seed)
+
+
+def _brief(value: object) -> str:
+    """A value as it is shown in an error; a number of thousands of digits cannot be."""
+    if isinstance(value, int) and abs(value) >= _SEEDS:
+        return "larger" if value > 0 else "negative"
+    return repr(value)
+
+
+def shuffle_seed(validation_digest: str, seed: int) -> int:
+    """The seed of the order in which betting sees the calibration examples.
+
+    An order that depends on the losses makes bets invalid, and examples may be stored in one, such
+    as sorted by label. A shuffle helps only if it is drawn anew with every sample: a fixed one
+    treats some sorted samples well each time. Validation losses are drawn anew, and they are
+    independent of calibration losses; so their digest is what the shuffle is drawn from. ``seed``,
+    the user's, makes other draws.
+    """
+    digest = hashlib.sha256(f"shuffle:{validation_digest}:{seed}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 11  # 53 bits: exact for every reader of JSON
+
+
+def known(
+    validation: ValidationLosses,
+    families: Mapping[str, str],
+    rows: Sequence[int] | npt.NDArray[np.intp],
+) -> dict[str, tuple[tuple[Known, ...], ...]]:
+    """What validation losses say of some configurations, for each risk that is bet on."""
+    found = {}
+    for risk in validation.problem.risks:
+        if families[risk.name] == "betting":
+            parts = starts(risk, validation.risks[risk.name].summary)
+            found[risk.name] = tuple(_plain(start.of(np.asarray(rows))) for start in parts)
+    return found
+
+
+def _plain(start: Start) -> tuple[Known, ...]:
+    columns = start.mean.tolist(), start.variance.tolist(), start.n.tolist()
+    return tuple(zip(*columns, strict=True))
 
 
 def _rounded(estimates: FloatArray) -> FloatArray:
@@ -188,12 +285,7 @@ def run_test(
         for risk in problem.risks
     ]
     by_risk = np.column_stack(columns)
-    passed = np.asarray(procedure(by_risk.max(axis=1), problem.delta))
-    if passed.shape != (len(chosen),) or passed.dtype != bool:
-        raise LossError(
-            f"A procedure must return one boolean per candidate, shape ({len(chosen)},), but it "
-            f"returned shape {passed.shape} of type {passed.dtype}. Return log_p < threshold."
-        )
+    passed = _decide(procedure, by_risk.max(axis=1), problem.delta)
     summaries = [calibration.risks[name].summary for name in problem.names]
     means = [
         risk.from_unit(summary.mean[chosen])
@@ -209,6 +301,21 @@ def run_test(
         calibration=calibration,
         rows=tuple(chosen),
     )
+
+
+def _decide(procedure: Procedure, log_p: FloatArray, delta: float) -> BoolArray:
+    """What the procedure says, checked: it may be the user's own."""
+    returned: Any = procedure(log_p, delta)
+    try:
+        passed = np.asarray(returned)
+    except ValueError:  # rows of different lengths
+        passed = np.empty(0, dtype=object)
+    if passed.shape != log_p.shape or passed.dtype != bool:
+        raise LossError(
+            f"A procedure must return one boolean per candidate, shape {log_p.shape}, but it "
+            f"returned shape {passed.shape} of type {passed.dtype}. Return log_p < threshold."
+        )
+    return passed
 
 
 def _check_groups(

@@ -63,7 +63,11 @@ class Question:
                 name: [group if isinstance(group, str) else list(group) for group in groups]
                 for name, groups in self.plan.groups.items()
             },
-            "seeds": {"test": self.plan.seed, "search": self.search_seed},
+            "seeds": {
+                "test": self.plan.seed,
+                "shuffle": self.plan.shuffle,
+                "search": self.search_seed,
+            },
             "trials": None if self.trials is None else runs(self.trials),
             "plan": self.plan_digest,
         }

@@ -203,7 +203,8 @@ class GuidedSampler(BaseSampler):
         self._strategy = strategy
         self._delta_prime = float(strategy.delta_prime if delta_prime is None else delta_prime)
         self._n_calibration = n_calibration
-        self._seed = int(np.random.default_rng().integers(2**31)) if seed is None else int(seed)
+        fresh = int(np.random.default_rng().integers(2**31))
+        self._seed = fresh if seed is None else int(seed)
 
     def reseed_rng(self) -> None:
         """Nothing to do: every draw depends on the trial's number, so workers never repeat one."""

@@ -170,8 +170,9 @@ def select_from_losses(
 
     ``validation``, ``calibration``: mappings from name to losses; risks of shape (n, k) and (n, m),
     the free objective of shape (n,) or (n, k), needed on validation only. ``configs``: what the n
-    rows stand for; their index by default. ``seed``: of the order in which the betting test sees
-    the calibration examples.
+    rows stand for; their index by default. ``seed``: a whole number of at least 0. The order in
+    which the betting test sees the calibration examples is drawn from the validation losses;
+    another seed makes another draw.
 
     >>> from riskpilot import Problem, Risk
     >>> rng = np.random.default_rng(0)
@@ -195,7 +196,8 @@ def select_from_losses(
     check_ids(validation_ids, calibration_ids)
     seen = validation_losses(problem, validation)
     names = _configs(configs, seen.n_configs)
-    question = Question(problem, freeze_plan(seen, seed=seed), procedure, names)
+    plan = freeze_plan(seen, procedure=procedure, seed=seed)
+    question = Question(problem, plan, procedure, names)
     check_memory(validation, calibration)
     sealed = calibration_losses(problem, calibration)
     if sealed.n_configs != seen.n_configs:
@@ -313,10 +315,10 @@ def _nothing_certified(
             f"  {risk.title}: {mean:.4g} on {n:,} calibration examples, limit {risk.limit:g}, "
             f"p = {p_in_words(result.log_p[closest, i])}"
         )
-        if result.log_p[closest, i] >= math.log(plan.problem.delta):
+        if result.log_p[closest, i] >= math.log(plan.aims[closest]):
             line += f"; {_what_would_decide(plan, result, i, closest)}"
         lines.append(line)
-    if worst[closest] < math.log(plan.problem.delta):
+    if worst[closest] < math.log(plan.aims[closest]):
         lines.append(
             "It stands behind a candidate that failed, so the order of the test did not reach it."
         )
@@ -339,7 +341,7 @@ def _what_would_decide(plan: TestPlan, result: TestResult, i: int, at: int) -> s
         family = "normal"
         deviations = result.calibration.risks[risk.name].summary.standard_deviation
         std = float(deviations[result.rows[at]])
-    needed = samples_to_pass(family, risk.unit_limit, unit, plan.problem.delta, std)
+    needed = samples_to_pass(family, risk.unit_limit, unit, plan.aims[at], std)
     each = " in each group" if risk.needs_groups else ""
     return f"about {needed:,} examples{each} with this value would have passed"
 
@@ -354,7 +356,7 @@ def _too_few(plan: TestPlan, result: TestResult, i: int, at: int) -> str | None:
         return None
     sizes = [int(part.n[result.rows[at]]) for part in summary.sums]
     smallest = int(np.argmin(sizes))
-    needs = fewest_examples(risk, plan.families[risk.name], plan.problem.delta)
+    needs = fewest_examples(risk, plan.families[risk.name], plan.aims[at])
     if sizes[smallest] >= needs:
         return None
     return (

@@ -101,7 +101,12 @@ def compare(
     trials = _trials(certificate, brought)
     question = Question(
         problem=asked,
-        plan=freeze_plan(seen, estimates=estimates, seed=certificate.seeds["test"] or 0),
+        plan=freeze_plan(
+            seen,
+            estimates=estimates,
+            procedure=procedure,
+            seed=certificate.seeds["test"] or 0,
+        ),
         procedure=procedure,
         configs=configs,
         spend=spend,
