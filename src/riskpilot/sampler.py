@@ -21,8 +21,8 @@ from riskpilot.losses import ValidationLosses
 from riskpilot.planner import MOST_EXAMPLES, as_number, is_whole
 from riskpilot.plots import Search
 from riskpilot.problem import Problem, Risk
-from riskpilot.risk import P_VALUES
 from riskpilot.region import DELTA_PRIME, Interval, interval
+from riskpilot.risk import P_VALUES
 from riskpilot.space import Space, from_unit
 from riskpilot.statistics import family
 from riskpilot.storages import exclusive
