@@ -91,8 +91,8 @@ def groups_in_words(groups: Mapping[str, Sequence[GroupName]]) -> str:
 
     >>> groups_in_words({"error": ("a", "b", "c")})
     ' The limit on error is about these groups: a, b, c; it says nothing of any other group.'
-    >>> groups_in_words({"error": tuple("abcdefgh")})[39:]
-    'these groups: a, b, c, d, e and 3 more, listed in the certificate; it says nothing of any...
+    >>> groups_in_words({"error": tuple("abcdefgh")})[43:]
+    'a, b, c, d, e and 3 more, listed in the certificate; it says nothing of any other group.'
     """
     return "".join(
         f" The limit on {name} is about these groups: {_listed(names)}; it says nothing of any "
