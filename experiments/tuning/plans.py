@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from riskpilot import acquisition
-from riskpilot.acquisition import Observations
+from riskpilot.bench.cells import Splits
 from riskpilot.bench.replay import (
     NOTHING,
     Config,
@@ -16,15 +15,16 @@ from riskpilot.bench.replay import (
     log_p_values,
     measure,
 )
-from riskpilot.bench.seen import Seen
-from riskpilot.bench.setting import Splits
-from riskpilot.losses import ValidationLosses
-from riskpilot.plan import TestPlan, freeze_plan, known
-from riskpilot.problem import Problem
-from riskpilot.procedures import Graphical, Procedure, fixed_sequence
-from riskpilot.sampler import objectives, smoothed_risks
-from riskpilot.space import Space
-from riskpilot.tasks import Task
+from riskpilot.bench.tasks import Task
+from riskpilot.bench.validation_sums import Seen
+from riskpilot.guarantee.procedures import Graphical, Procedure, fixed_sequence
+from riskpilot.guarantee.testing import TestPlan, freeze_plan, known
+from riskpilot.losses.reading import ValidationLosses
+from riskpilot.problem.problem import Problem
+from riskpilot.search import acquisition
+from riskpilot.search.acquisition import Observations
+from riskpilot.study.sampler import objectives, smoothed_risks
+from riskpilot.study.space import Space
 
 PLANS = (
     "default",

@@ -18,8 +18,14 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.plots import Background, search_plane, with_theme
-from riskpilot.sampler import sampler_for
-from riskpilot.store import PROBLEM_KEY, SETTINGS_KEY, problem_of, record_of, validation_of
+from riskpilot.study import (
+    PROBLEM_KEY,
+    SETTINGS_KEY,
+    problem_of,
+    record_of,
+    sampler_for,
+    validation_of,
+)
 
 with warnings.catch_warnings():
     # Where BoTorch is installed the dashboard loads it, and that uses what torch has deprecated.

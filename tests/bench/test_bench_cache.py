@@ -16,4 +16,4 @@ def test_every_module_of_the_core_exists():
 
 
 def test_a_package_stands_for_every_module_inside_it():
-    assert source_digest(["baselines"]) != source_digest(["baselines.grid"])
+    assert source_digest(["bench.baselines"]) != source_digest(["bench.baselines.grid"])

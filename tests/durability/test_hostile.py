@@ -11,10 +11,10 @@ from cases import PROBLEM, evaluate
 from typer.testing import CliRunner
 
 import riskpilot as rp
-from riskpilot.artifacts import FolderStore
-from riskpilot.cli import app
-from riskpilot.codec import encode
-from riskpilot.store import record_of
+from riskpilot.cli.app import app
+from riskpilot.study.loss_bytes import encode
+from riskpilot.study.loss_store import FolderStore
+from riskpilot.study.records import record_of
 
 SCRIPT = "<script>alert(1)</script>"
 

@@ -18,8 +18,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors  # noqa: E4
 
 from experiments.pruning import merge, train  # noqa: E402
 from experiments.pruning.model import Encoder, Network, Readers, run_pruned  # noqa: E402
-from riskpilot.tasks.pruning import load_early_exit, load_pruning  # noqa: E402
-from riskpilot.tasks.table import save  # noqa: E402
+from riskpilot.bench.tasks.pruning import load_early_exit, load_pruning  # noqa: E402
+from riskpilot.bench.tasks.table import save  # noqa: E402
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *(f"word{index}" for index in range(30))]
 CONFIG = {

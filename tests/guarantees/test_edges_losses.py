@@ -17,7 +17,7 @@ from exact import assert_rate_at_most
 from scipy.stats import binom, multinomial
 
 import riskpilot as rp
-from riskpilot.tables import read_losses
+from riskpilot.tables.files import read_losses
 
 M = 400
 

@@ -11,10 +11,10 @@ from exact import assert_rate_at_most, assert_super_uniform
 from hypothesis import given, settings
 
 import riskpilot as rp
-from riskpilot import evidence
-from riskpilot.losses import calibration_losses
-from riskpilot.plan import shuffle_seed
-from riskpilot.procedures import aims
+from riskpilot.guarantee import evidence
+from riskpilot.guarantee.procedures import aims
+from riskpilot.guarantee.testing import shuffle_seed
+from riskpilot.losses.reading import calibration_losses
 
 DELTA = 0.1
 

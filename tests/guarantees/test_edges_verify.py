@@ -9,13 +9,13 @@ import optuna
 import pytest
 
 import riskpilot as rp
-from riskpilot.asking import space_as_json
-from riskpilot.certificate import Use, issue
-from riskpilot.losses import calibration_losses, validation_losses
-from riskpilot.plan import freeze_plan, run_test
-from riskpilot.question import Question
-from riskpilot.strict_json import digest_of
-from riskpilot.study_tables import study_losses
+from riskpilot.common.strict_json import digest_of
+from riskpilot.guarantee.certificate import Use, issue
+from riskpilot.guarantee.question import Question
+from riskpilot.guarantee.testing import freeze_plan, run_test
+from riskpilot.losses.reading import calibration_losses, validation_losses
+from riskpilot.study.as_tables import study_losses
+from riskpilot.study.asking import space_as_json
 
 SPACE = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import riskpilot as rp
-from riskpilot.notation import parse_risk
+from riskpilot.problem.notation import parse_risk
 from riskpilot.sklearn import RiskControlledThreshold
 
 DELTA = 0.1

@@ -13,8 +13,8 @@ import pytest
 from exact import assert_rate_at_most
 
 import riskpilot as rp
-from riskpilot.losses import calibration_losses, validation_losses
-from riskpilot.plan import freeze_plan, known, run_test
+from riskpilot.guarantee.testing import freeze_plan, known, run_test
+from riskpilot.losses.reading import calibration_losses, validation_losses
 
 
 def binary(rng, means, m):

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 import riskpilot as rp
-from riskpilot import p_values
+from riskpilot.statistics import p_values
 
 SUMS = {
     "hoeffding": p_values.log_hoeffding,

@@ -8,8 +8,8 @@ import pytest
 from optuna.artifacts import FileSystemArtifactStore
 
 import riskpilot as rp
-from riskpilot.artifacts import FolderStore
-from riskpilot.store import (
+from riskpilot.study.loss_store import FolderStore
+from riskpilot.study.records import (
     MemoryArtifactStore,
     Record,
     decode,

@@ -8,10 +8,10 @@ import pytest
 from rich.console import Console
 
 import riskpilot as rp
+from riskpilot.cli.status_terminal import show_status
+from riskpilot.cli.terminal import show_candidates, show_plans
 from riskpilot.plots import power_curves, search_history
-from riskpilot.status import study_status
-from riskpilot.status_terminal import show_status
-from riskpilot.terminal import show_candidates, show_plans
+from riskpilot.study.status import study_status
 
 SLOW = "latency <= 50 (95% quantile)"
 PRECISE = "precision >= 0.6"

@@ -11,42 +11,31 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot import tasks
-from riskpilot.bench import setting as at
+from riskpilot.bench import cells as at
+from riskpilot.bench import tasks
 from riskpilot.bench.cache import Cache, digest, file_digest, settings, source_digest
-from riskpilot.bench.methods import METHODS, Method, Setting
+from riskpilot.bench.cells import Cell, Splits
+from riskpilot.bench.methods import METHODS, Assignment, Method
 from riskpilot.bench.replay import NOTHING, Outcome, measure, replay
-from riskpilot.bench.search import Found
-from riskpilot.bench.seen import see
-from riskpilot.bench.setting import Cell, Splits
-from riskpilot.tasks import Task
+from riskpilot.bench.searches import Found
+from riskpilot.bench.tasks import Task
+from riskpilot.bench.validation_sums import see
 
 # Every search and every test depends on these; results are made again when any of them changes.
 CORE = (
-    "acquisition",
-    "baselines",
+    "bench.baselines",
     "bench.methods",
     "bench.replay",
-    "bench.search",
-    "bench.seen",
-    "bench.setting",
-    "evidence",
-    "groups",
+    "bench.cells",
+    "bench.searches",
+    "bench.validation_sums",
+    "common",
+    "guarantee",
     "losses",
-    "measures",
-    "p_values",
-    "paired",
-    "pareto",
-    "plan",
     "problem",
-    "procedures",
-    "region",
-    "sampler",
-    "space",
+    "search",
     "statistics",
-    "store",
-    "sums",
-    "surrogate",
+    "study",
 )
 NO_TEST = "none"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -200,7 +189,7 @@ def work(job: Job, found: Mapping[str, Any] | None, missing: Iterable[Key]) -> d
     values: dict[str, Any] = {}
     if found is None or not found["configs"]:
         problem = at.problem_at(task, job.cell, method.search_family)
-        result = method.search(Setting(task, problem, at.n_calibration(task), job.seed))
+        result = method.search(Assignment(task, problem, at.n_calibration(task), job.seed))
         stored = asdict(result)
         if not method.seeded:
             stored["configs"] = []  # cheaper to make again than to keep

@@ -6,17 +6,18 @@ from typing import Protocol
 
 from optuna.samplers import BaseSampler
 
-from riskpilot import acquisition
-from riskpilot.baselines import (
+from riskpilot.bench.baselines import (
     ConstrainedSampler,
     GridSampler,
     LatinHypercubeSampler,
     RandomSampler,
     best_feasible,
 )
-from riskpilot.bench.search import Found, run_search
+from riskpilot.bench.searches import Found, run_search
+from riskpilot.bench.tasks import Task
 from riskpilot.problem import Problem
-from riskpilot.sampler import (
+from riskpilot.search import acquisition
+from riskpilot.study import (
     GUIDED,
     HVI,
     ONE_SIDED,
@@ -26,7 +27,6 @@ from riskpilot.sampler import (
     default_pool_size,
     uniform,
 )
-from riskpilot.tasks import Task
 
 FAMILIES = ("auto", "hoeffding_bentkus", "hoeffding")
 DELTA_PRIMES = (1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.1)
@@ -36,7 +36,7 @@ PRESETS = (("guided", "guided", GUIDED, True), ("paper", "paper preset", PAPER, 
 
 
 @dataclass(frozen=True)
-class Setting:
+class Assignment:
     """All that a search may know. ``problem`` has open limits for methods that ignore them."""
 
     task: Task
@@ -48,7 +48,7 @@ class Setting:
 class Search(Protocol):
     """A frozen dataclass whose fields are its settings."""
 
-    def __call__(self, setting: Setting, /) -> Found: ...
+    def __call__(self, setting: Assignment, /) -> Found: ...
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Guided:
     share: float = 1.0
     n_trials: int | None = None
 
-    def __call__(self, setting: Setting) -> Found:
+    def __call__(self, setting: Assignment) -> Found:
         task = setting.task
         n_trials = self.n_trials or max(round(self.share * task.n_trials), 2)
         startup = max(round(n_trials * task.n_startup_trials / task.n_trials), 2)
@@ -113,11 +113,11 @@ class Guided:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A search by one of `riskpilot.baselines`, with the task's budget."""
+    """A search by one of `riskpilot.bench.baselines`, with the task's budget."""
 
     kind: str
 
-    def __call__(self, setting: Setting) -> Found:
+    def __call__(self, setting: Assignment) -> Found:
         task = setting.task
         return run_search(
             task,
@@ -129,7 +129,7 @@ class Baseline:
         )
 
 
-def _sampler(kind: str, setting: Setting) -> BaseSampler:
+def _sampler(kind: str, setting: Assignment) -> BaseSampler:
     startup, seed = setting.task.n_startup_trials, setting.seed
     match kind:
         case "uniform":
@@ -141,7 +141,7 @@ def _sampler(kind: str, setting: Setting) -> BaseSampler:
         case "practice":
             return ConstrainedSampler(n_startup_trials=startup, seed=seed)
     # The last two need an extra: imported by whoever runs them.
-    module = import_module(f"riskpilot.baselines.{kind}")
+    module = import_module(f"riskpilot.bench.baselines.{kind}")
     make = module.EHVISampler if kind == "ehvi" else module.ParEGOSampler
     sampler: BaseSampler = make(n_startup_trials=startup, seed=seed)
     return sampler
@@ -151,7 +151,7 @@ def _sampler(kind: str, setting: Setting) -> BaseSampler:
 class Dense:
     """Every configuration of the grid: the result that few evaluations are measured by."""
 
-    def __call__(self, setting: Setting) -> Found:
+    def __call__(self, setting: Assignment) -> Found:
         assert setting.task.grid is not None
         return Found(list(setting.task.grid))
 

@@ -1,6 +1,6 @@
 """The test over many splits of the held-out examples at once, and what each split's choice costs.
 
-`riskpilot.plan.run_test` tests one split. Here the plan is frozen once, since it depends on
+`guarantee.testing.run_test` tests one split. Here the plan is frozen once, since it depends on
 validation alone, and all splits are tested together: sums over the calibration rows of every split
 are one matrix product, and the betting test sees all splits as rows of one array. Statistics other
 than means are tested split by split.
@@ -13,19 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot import p_values
-from riskpilot.bench.seen import Seen
-from riskpilot.bench.setting import Splits
-from riskpilot.evidence import Settings, log_p, shuffled
-from riskpilot.losses import calibration_losses
-from riskpilot.measures import Mean
-from riskpilot.plan import TestPlan, freeze_plan
+from riskpilot.bench.cells import Splits
+from riskpilot.bench.tasks import Task
+from riskpilot.bench.validation_sums import Seen
+from riskpilot.guarantee import Settings, TestPlan, fixed_sequence, freeze_plan, log_p, shuffled
+from riskpilot.losses import Summary, calibration_losses, log_p_from_sums, value_of
 from riskpilot.problem import Problem, Risk
-from riskpilot.procedures import fixed_sequence
-from riskpilot.sampler import smoothed_risks
-from riskpilot.statistics import Summary, log_p_from_sums
-from riskpilot.tasks import Task
-from riskpilot.values import value_of
+from riskpilot.statistics import Mean, p_values
+from riskpilot.study import smoothed_risks
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -247,7 +242,7 @@ def _sums(unit: FloatArray, indicator: FloatArray) -> Summary:
 
 
 def _betting(risk: Risk, settings: Settings, unit: FloatArray, calibration: IntArray) -> FloatArray:
-    """As in `riskpilot.plan`: a fixed shuffle, then one example after the other."""
+    """As in `riskpilot.guarantee.testing`: a fixed shuffle, then one example after the other."""
     n_splits, m = calibration.shape
     rows = calibration[:, shuffled(m, settings.seed)]
     result = np.empty((n_splits, len(unit)))

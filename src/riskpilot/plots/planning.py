@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from riskpilot import statistics
 from riskpilot.errors import PlotError, shown
-from riskpilot.planner import as_number, passing_probability, plan_calibration, planning_family
+from riskpilot.guarantee import as_number, passing_probability, plan_calibration, planning_family
+from riskpilot.losses import summaries as statistics
 from riskpilot.plots.style import GREY, RED, styled, words
 from riskpilot.problem import Problem, Risk
 

@@ -9,8 +9,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from riskpilot.bounds import upper_bounds
-from riskpilot.plan import TestPlan, TestResult
+from riskpilot.guarantee import TestPlan, TestResult, upper_bounds
 from riskpilot.plots.style import GREEN, GREY, RED, SKY, styled, told, words
 
 FloatArray = npt.NDArray[np.float64]

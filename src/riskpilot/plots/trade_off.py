@@ -9,12 +9,10 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from riskpilot.guarantee import Interval, TestPlan, TestResult, interval, non_dominated
 from riskpilot.losses import ValidationLosses
-from riskpilot.pareto import non_dominated
-from riskpilot.plan import TestPlan, TestResult
 from riskpilot.plots.style import BLUE, GREEN, GREY, ORANGE, RED, SKY, styled, told, words
 from riskpilot.problem import Problem, Risk
-from riskpilot.region import Interval, interval
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

@@ -18,10 +18,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import column_or_1d
 
-from riskpilot.asking import select
 from riskpilot.errors import ProblemError
+from riskpilot.guarantee import freeze_plan
 from riskpilot.losses import Evaluation
-from riskpilot.plan import freeze_plan
 from riskpilot.problem import Problem
 from riskpilot.sklearn.shared import (
     Data,
@@ -33,8 +32,7 @@ from riskpilot.sklearn.shared import (
     require_y,
     results_table,
 )
-from riskpilot.store import record_of, validation_of
-from riskpilot.study import create_study, objective
+from riskpilot.study import create_study, objective, record_of, select, validation_of
 
 Array = npt.NDArray[Any]
 

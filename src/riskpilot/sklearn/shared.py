@@ -11,16 +11,21 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from riskpilot.arguments import told
+from riskpilot.common import told
 from riskpilot.errors import LossError, NotCertifiedError, ProblemError
-from riskpilot.measures import GroupGap, Mean
-from riskpilot.metrics import Codes
-from riskpilot.names import Meaning, check_minimized, meaning, near
-from riskpilot.notation import parse_risk
-from riskpilot.predictions import turned_round
-from riskpilot.problem import Problem, Risk
+from riskpilot.losses import turned_round, value_of
+from riskpilot.problem import (
+    Codes,
+    Meaning,
+    Problem,
+    Risk,
+    check_minimized,
+    meaning,
+    near,
+    parse_risk,
+)
 from riskpilot.selection import Selection
-from riskpilot.values import value_of
+from riskpilot.statistics import GroupGap, Mean
 
 ABSTAIN = -1  # the code of an example that is handed over; classes are coded from 0 on
 

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from riskpilot.errors import LossError, ProblemError
-from riskpilot.planner import samples_to_pass
+from riskpilot.guarantee import samples_to_pass
 from riskpilot.problem import Problem
 from riskpilot.selection import select_from_losses
 from riskpilot.sklearn.shared import (

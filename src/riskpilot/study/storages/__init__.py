@@ -1,0 +1,1 @@
+"""Storages by their address; the only place that touches what Optuna does not publish."""
