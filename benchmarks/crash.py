@@ -26,7 +26,7 @@ import riskpilot as rp
 from benchmarks.durability import FIGURES, record
 from benchmarks.postgres import server
 from riskpilot.study.records import read_calibration, read_validation
-from riskpilot.study.storages.opening import open_storage
+from riskpilot.study.storages import open_storage
 from riskpilot.study.workers import work
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3), rp.Risk("harm", 0.5)], "cost")

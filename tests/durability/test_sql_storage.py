@@ -16,7 +16,7 @@ from optuna.trial import TrialState
 
 import riskpilot as rp
 from benchmarks.storage import Visible
-from riskpilot.study.storages.opening import open_storage
+from riskpilot.study.storages import open_storage
 from riskpilot.study.storages.sql import SqlStorage
 
 BOTH = [StudyDirection.MINIMIZE, StudyDirection.MINIMIZE]

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import riskpilot as rp
 from riskpilot.cli.app import app
-from riskpilot.study.storages.opening import fail_silent_trials, open_storage
+from riskpilot.study.storages import fail_silent_trials, open_storage
 from riskpilot.study.workers import work
 
 

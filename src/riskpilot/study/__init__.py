@@ -36,6 +36,7 @@ from riskpilot.study.sampler import (
 )
 from riskpilot.study.space import Space, from_unit, n_values, to_unit
 from riskpilot.study.status import QuestionStatus, Status, study_status
+from riskpilot.study.storages import as_storage
 from riskpilot.study.workers import work
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "Space",
     "Status",
     "Strategy",
+    "as_storage",
     "audit",
     "create_study",
     "default_pool_size",

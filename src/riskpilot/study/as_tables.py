@@ -12,8 +12,13 @@ from riskpilot.errors import StudyError, TableError
 from riskpilot.study.creation import load_study
 from riskpilot.study.question_ledger import ledger
 from riskpilot.study.records import joined, problem_of, read_calibration, read_validation, record_of
-from riskpilot.study.storages.addresses import hide_password, is_storage, without_password
-from riskpilot.study.storages.opening import clear_errors, open_storage
+from riskpilot.study.storages import (
+    clear_errors,
+    hide_password,
+    is_storage,
+    open_storage,
+    without_password,
+)
 from riskpilot.tables import LossTable, save_losses
 
 __all__ = [

@@ -29,8 +29,7 @@ from riskpilot.study.records import (
     validation_of,
 )
 from riskpilot.study.sampler import LARGEST_SEED, sampler_for
-from riskpilot.study.storages.addresses import hide_password
-from riskpilot.study.storages.opening import address_of, clear_errors, open_storage
+from riskpilot.study.storages import address_of, clear_errors, hide_password, open_storage
 
 __all__ = [
     "LimitSuggestion",

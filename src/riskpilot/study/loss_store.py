@@ -15,9 +15,9 @@ from optuna.artifacts.exceptions import ArtifactNotFound
 from optuna.storages import BaseStorage
 
 from riskpilot.errors import StudyError, shown
-from riskpilot.study.storages.opening import file_of, is_in_memory
+from riskpilot.study.storages import file_of, is_in_memory, storage_of
 
-# Where a storage cannot tell by itself where losses go (memory, S3 and so on).
+# The store of each storage, because a storage other than a file cannot say where its losses are.
 _stores: "weakref.WeakKeyDictionary[BaseStorage, Any]" = weakref.WeakKeyDictionary()
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -105,22 +105,24 @@ def chosen_store(storage: str | BaseStorage | None, artifact_store: Any) -> Any:
 
 
 def attach_store(study: optuna.Study, store: Any) -> None:
+    """Remember where the losses of a study go, for as long as its storage is in use."""
     if store is not None:
-        _stores[study._storage] = store
+        _stores[storage_of(study)] = store
 
 
 def store_of(study: optuna.Study) -> Any:
-    """Where the losses of a study are."""
-    store = _stores.get(study._storage)
+    """Return the store that holds the losses of a study."""
+    storage = storage_of(study)
+    store = _stores.get(storage)
     if store is None:
-        file = file_of(study._storage)
+        file = file_of(storage)
         if file is None:
             raise StudyError(
                 f"The losses of study {study.study_name!r} are not at hand. Load it with "
                 f"riskpilot.load_study(storage=..., artifact_store=...), naming the store or the "
                 f"folder it was made with."
             )
-        store = _stores[study._storage] = FolderStore(f"{file}.losses")
+        store = _stores[storage] = FolderStore(f"{file}.losses")
     return store
 
 

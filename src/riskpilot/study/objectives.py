@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 import optuna
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
 
 from riskpilot.common import TimeLimitError, plain_configs, within
 from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
@@ -26,8 +26,7 @@ from riskpilot.study.records import (
     validation_of,
     write_evaluation,
 )
-from riskpilot.study.storages.addresses import without_password
-from riskpilot.study.storages.opening import address_of
+from riskpilot.study.storages import address_of, get_trial, storage_of, without_password
 
 logger = logging.getLogger("riskpilot")
 
@@ -92,7 +91,7 @@ def objective(
             raise
         except Exception as error:
             told = f"{type(error).__name__}: {error}"[:2000]
-            told = without_password(told, address_of(study._storage) or "")
+            told = without_password(told, address_of(storage_of(study)) or "")
             trial.set_user_attr(ERROR_KEY, told)
             if on_error == "raise" and not isinstance(error, TimeLimitError):
                 raise
@@ -135,7 +134,7 @@ def _recovered(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Re
     stored = trial.user_attrs.get(RECORD_KEY)
     if stored is None:
         return None
-    frozen: FrozenTrial = study._storage.get_trial(trial._trial_id)
+    frozen = get_trial(study, trial)
     assert frozen.state == TrialState.RUNNING
     try:
         record = Record.from_json(stored)

@@ -35,7 +35,7 @@ from riskpilot.guarantee import (
 )
 from riskpilot.losses import CalibrationLosses, RiskLosses
 from riskpilot.study.records import LEDGER_KEY
-from riskpilot.study.storages.opening import exclusive
+from riskpilot.study.storages import exclusive
 
 _HEAD_KEY = f"{LEDGER_KEY}:head"
 _OUTCOME_KEY = f"{LEDGER_KEY}:outcome:"

@@ -23,7 +23,7 @@ from riskpilot.problem import P_VALUES, Problem, Risk
 from riskpilot.search import Front, Observations, Reference, Scale, acquisition
 from riskpilot.study.records import PROBLEM_KEY, SETTINGS_KEY, Record, record_of, validation_of
 from riskpilot.study.space import Space, from_unit
-from riskpilot.study.storages.opening import exclusive
+from riskpilot.study.storages import exclusive, set_trial_system_attr
 
 FloatArray = npt.NDArray[np.float64]
 Pool = Callable[[int, int, np.random.Generator], float]
@@ -223,7 +223,7 @@ class GuidedSampler(BaseSampler):
         # One worker at a time: the next one sees this proposal before it makes its own.
         with exclusive(study), one_thread():
             proposal = self._proposal(study, trial, search_space)
-            study._storage.set_trial_system_attr(trial._trial_id, _PROPOSAL_KEY, proposal)
+            set_trial_system_attr(study, trial, _PROPOSAL_KEY, proposal)
         return proposal
 
     def _proposal(

@@ -19,7 +19,7 @@ from riskpilot.study.records import (
     validation_of,
 )
 from riskpilot.study.sampler import GuidedSampler
-from riskpilot.study.storages.opening import has_heartbeat
+from riskpilot.study.storages import has_heartbeat
 
 _DIED = "no error was recorded: its worker died"
 
@@ -128,7 +128,7 @@ def study_status(study: optuna.Study) -> Status:
         risks=_risks(study, problem, records) if records else (),
         failures=tuple(_failure(t) for t in trials if t.state == TrialState.FAIL),
         running=_running(trials),
-        heartbeats=has_heartbeat(study._storage),
+        heartbeats=has_heartbeat(study),
         questions=questions,
         spent=sum(question.spend for question in questions),
     )

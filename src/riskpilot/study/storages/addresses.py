@@ -1,4 +1,4 @@
-"""Addresses of storages: which ones there are, and how they may be shown."""
+"""Addresses of storages: what counts as one, and how it is shown without its password."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ JOURNAL_FILES = (".log", ".journal")
 
 
 def is_storage(address: str) -> bool:
-    """Whether an address means an Optuna storage rather than a table of losses.
+    """Tell whether an address means an Optuna storage rather than a table of losses.
 
     >>> is_storage("sqlite:///adult.db"), is_storage("adult.db"), is_storage("losses.npz")
     (True, True, False)
@@ -18,7 +18,7 @@ def is_storage(address: str) -> bool:
 
 
 def hide_password(address: str) -> str:
-    """The address as it may be shown.
+    """Return an address with its password hidden, so that it may be shown.
 
     >>> hide_password("postgresql://ann:secret@host/db")
     'postgresql://ann:***@host/db'
@@ -26,7 +26,7 @@ def hide_password(address: str) -> str:
     head, separator, rest = address.partition("://")
     if not separator:
         return address
-    # The password may hold any character, so the last @ before the path's end is the one.
+    # A password may contain an @, so that only the last @ separates it from the host.
     credentials, at, host = rest.rpartition("@")
     user, colon, _ = credentials.partition(":")
     hidden = f"{user}:***" if colon else user
@@ -34,7 +34,7 @@ def hide_password(address: str) -> str:
 
 
 def without_password(text: str, address: str) -> str:
-    """A message of another library, with the address in it as it may be shown.
+    """Return a message of another library with the password of an address hidden in it.
 
     >>> without_password("no way into 'secret'", "postgresql://ann:secret@host/db")
     "no way into '***'"
@@ -46,6 +46,7 @@ def without_password(text: str, address: str) -> str:
 
 
 def _secrets(address: str) -> Iterator[str]:
+    """Yield the password of an address in every spelling that a message may have."""
     _, _, rest = address.partition("://")
     credentials, _, host = rest.rpartition("@")
     _, _, password = credentials.partition(":")
@@ -59,6 +60,6 @@ def _secrets(address: str) -> Iterator[str]:
 
 
 def _hide_query(host: str) -> str:
-    """Options after a question mark can carry a password, too."""
+    """Hide the options after a question mark, because they can contain a password, too."""
     path, mark, _ = host.partition("?")
     return f"{path}?***" if mark else path
