@@ -35,7 +35,7 @@ from riskpilot.guarantee import (
 )
 from riskpilot.losses import CalibrationLosses, RiskLosses
 from riskpilot.study.records import LEDGER_KEY
-from riskpilot.study.storages import exclusive
+from riskpilot.study.storages import exclusive, storage_of
 
 _HEAD_KEY = f"{LEDGER_KEY}:head"
 _OUTCOME_KEY = f"{LEDGER_KEY}:outcome:"
@@ -308,7 +308,7 @@ def _log_orders(losses: RiskLosses, row: int) -> float:
 def _asked_elsewhere(study: optuna.Study, rows: Sequence[str]) -> list[dict[str, Any]]:
     """The questions of the storage's other studies to some of the same losses, oldest first."""
     found = []
-    for other in study._storage.get_all_studies():
+    for other in storage_of(study).get_all_studies():
         entries = other.user_attrs.get(LEDGER_KEY, [])
         if other.study_name == study.study_name or not isinstance(entries, list):
             continue
