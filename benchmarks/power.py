@@ -20,8 +20,7 @@ from matplotlib.figure import Figure
 from scipy.stats import beta, binom
 
 from riskpilot.guarantee.evidence import Contrast
-from riskpilot.statistics.p_values import log_betting, log_hoeffding_bentkus
-from riskpilot.statistics.paired import log_trinomial
+from riskpilot.statistics.families import log_betting, log_hoeffding_bentkus, log_trinomial
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

@@ -3,7 +3,7 @@
 - What bets begin with. The variance of rare losses is not seen before the first of them, and bets
   that take it for small lose all at once. ``nothing``: bets know no more than what they have seen;
   ``ceiling``: the same, with no bet above 0.75 of the largest; ``used``: they begin with what 200
-  validation losses say (`p_values.Start`). The rule was made with a look at the losses of TUNED and
+  validation losses say (`families.Start`). The rule was made with a look at the losses of TUNED and
   never changed after a look at OTHERS.
 - Losses that do not count: about 200 that do, among 1,000 to 4,000 examples.
 - The first step of Holm's procedure, at delta / n: bets that aim at delta, and at delta / n.
@@ -19,8 +19,7 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.statistics import p_values
-from riskpilot.statistics.p_values import Start, log_betting
+from riskpilot.statistics.families import Start, betting, log_betting
 
 FloatArray = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, float, tuple[int, int]], FloatArray]  # of a given mean
@@ -103,7 +102,7 @@ def beginnings(replications: int) -> Iterator[dict[str, object]]:
                     mean = max(limit - 2.4 * std / math.sqrt(n), 0.3 * limit)
                     losses = draw(rng, mean, (replications, n))
                     start = known(draw(rng, mean, (replications, N_VALIDATION)))
-                    with mock.patch.object(p_values, "LARGEST_BET", CEILING):
+                    with mock.patch.object(betting, "LARGEST_BET", CEILING):
                         capped = power(log_betting(losses, limit, DELTA))
                     yield {
                         "losses": name,

@@ -9,7 +9,8 @@ import pytest
 import riskpilot as rp
 from riskpilot.guarantee import evidence
 from riskpilot.losses.reading import calibration_losses
-from riskpilot.statistics import p_values
+from riskpilot.statistics import families
+from riskpilot.statistics.families import betting
 
 M = 4_000
 CANDIDATES = 30
@@ -103,16 +104,16 @@ def whole(risk, unit, given, t):
         case rp.WorstGroup():
             order = np.random.default_rng(5).permutation(1009)
             codes = given[risk.groups][order]
-            parts = [p_values.log_betting(unit[:, codes == g], risk.unit_limit) for g in range(3)]
+            parts = [families.log_betting(unit[:, codes == g], risk.unit_limit) for g in range(3)]
             return np.max(parts, axis=0)
         case rp.Quantile():
             above, n = (unit > risk.unit_limit).sum(axis=1), (~np.isnan(unit)).sum(axis=1)
-            return p_values.log_binomial(above, n, 0.3)
+            return families.log_binomial(above, n, 0.3)
         case rp.CVaR():
             excess = np.clip((unit - t[:, None]) / (1 - t[:, None]), 0, 1)
             limits = (risk.unit_limit - t) * (1 - 0.8) / (1 - t)
-            return p_values.log_betting(excess, limits)
-    return p_values.log_betting(unit, risk.unit_limit)
+            return families.log_betting(excess, limits)
+    return families.log_betting(unit, risk.unit_limit)
 
 
 @pytest.mark.parametrize("limit", [0.06, 0.3, 0.99])
@@ -123,10 +124,10 @@ def test_bets_are_those_of_the_formula_on_the_whole_table(n, limit):
     expected = np.concatenate(
         [bets(losses[start : start + 256], limit, 0.1) for start in range(0, n, 256)]
     )
-    np.testing.assert_array_equal(p_values.log_betting(losses, limit), expected)
+    np.testing.assert_array_equal(families.log_betting(losses, limit), expected)
     single = losses.astype(np.float32)
-    as_double = p_values.log_betting(single.astype(np.float64), limit)
-    np.testing.assert_array_equal(p_values.log_betting(single, limit), as_double)
+    as_double = families.log_betting(single.astype(np.float64), limit)
+    np.testing.assert_array_equal(families.log_betting(single, limit), as_double)
 
 
 def bets(losses, limit, delta):
@@ -139,8 +140,8 @@ def bets(losses, limit, delta):
         stop = time + max(1, min(time // 4, (m - time) // 50))
         block = gain[time:stop]
         wanted = np.sqrt(2 * (target - capital) / ((m - time) * (squares / (seen + 1))))
-        bet = np.minimum(wanted, p_values.LARGEST_BET / (1 - limit))
-        capital = capital + p_values._log_product(1 + bet * block)
+        bet = np.minimum(wanted, families.LARGEST_BET / (1 - limit))
+        capital = capital + betting._log_product(1 + bet * block)
         best = np.maximum(best, capital)
         target = np.where(capital >= target, capital + level, target)
         deviation = block - total / (seen + 1)

@@ -17,9 +17,9 @@ from riskpilot.bench.cells import Splits
 from riskpilot.bench.tasks import Task
 from riskpilot.bench.validation_sums import Seen
 from riskpilot.guarantee import Settings, TestPlan, fixed_sequence, freeze_plan, log_p, shuffled
-from riskpilot.losses import Summary, calibration_losses, log_p_from_sums, value_of
+from riskpilot.losses import Summary, calibration_losses, value_of
 from riskpilot.problem import Problem, Risk
-from riskpilot.statistics import Mean, p_values
+from riskpilot.statistics import Mean, families
 from riskpilot.study import smoothed_risks
 
 FloatArray = npt.NDArray[np.float64]
@@ -146,7 +146,7 @@ def log_p_values(
             by_risk.append(_betting(risk, settings, unit, calibration))
         else:
             sums = _sums(unit, inside)
-            by_risk.append(log_p_from_sums(risk.unit_limit, plan.families[risk.name], sums).T)
+            by_risk.append(families.log_p_from_sums(settings.family, sums, risk.unit_limit).T)
     worst: FloatArray = np.max(by_risk, axis=0)
     return worst
 
@@ -252,7 +252,7 @@ def _betting(risk: Risk, settings: Settings, unit: FloatArray, calibration: IntA
         stacked = unit[:, some].reshape(-1, m)  # (n, s, m) as rows
         candidates = np.repeat(np.arange(len(unit)), len(some))
         start, aims = settings.start(), np.broadcast_to(settings.aim, (len(unit),))
-        found = p_values.log_betting(
+        found = families.log_betting(
             stacked,
             risk.unit_limit,
             aims[candidates],

@@ -30,6 +30,7 @@ from riskpilot.guarantee import (
 )
 from riskpilot.problem import Problem, parse_risk
 from riskpilot.selection import Selection, select_from_losses
+from riskpilot.statistics import P_VALUES
 from riskpilot.study import audit, hide_password, is_storage, open_study, problem_of, study_status
 from riskpilot.study import seal as seal_study
 from riskpilot.study import select as select_from_study
@@ -38,7 +39,6 @@ from riskpilot.tables import read_losses
 DOES_NOT_HOLD, BAD_INPUT, NOTHING_CERTIFIED = 1, 2, 3
 
 ProcedureName = Literal["fixed_sequence", "bonferroni", "holm"]
-PValueName = Literal["auto", "binomial", "betting", "hoeffding_bentkus", "hoeffding"]
 
 _PROCEDURES: dict[str, Procedure] = {
     "fixed_sequence": fixed_sequence,
@@ -91,8 +91,12 @@ ArtifactsOption = Annotated[
     typer.Option(help="The folder of a study's losses, where it is not beside the storage's file."),
 ]
 PValueOption = Annotated[
-    PValueName,
-    typer.Option("--p-value", help="The test; auto: binomial for 0/1 losses, betting for others."),
+    str,
+    typer.Option(
+        "--p-value",
+        metavar=f"[{'|'.join(P_VALUES)}]",
+        help="The test; auto: binomial for 0/1 losses, betting for others.",
+    ),
 ]
 
 

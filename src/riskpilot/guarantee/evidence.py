@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.errors import ProblemError
-from riskpilot.losses import AnySummary, GroupSummary, RiskLosses, Summary, log_p_from_sums, pairs
+from riskpilot.losses import AnySummary, GroupSummary, RiskLosses, Summary, pairs
 from riskpilot.problem import Risk
 from riskpilot.statistics import (
     CVaR,
@@ -23,8 +23,8 @@ from riskpilot.statistics import (
     Ratio,
     Start,
     WorstGroup,
+    families,
     log_trinomial,
-    p_values,
 )
 
 FloatArray = npt.NDArray[np.float64]
@@ -122,7 +122,7 @@ def log_p(
             return _difference(losses, rows, settings, limit)
         case "binomial" | "hoeffding" | "hoeffding_bentkus":
             assert isinstance(losses.summary, Summary)
-            return log_p_from_sums(limit, settings.family, losses.summary.of(rows))
+            return families.log_p_from_sums(settings.family, losses.summary.of(rows), limit)
     raise _unknown(risk, settings.family)
 
 
@@ -163,7 +163,7 @@ def _betting(
             return values
         return np.asarray(base[block] + losses.weights[order[times]] * (values - base[block]))
 
-    return p_values.log_betting_by_parts(
+    return families.log_betting_by_parts(
         part,
         (len(at), len(order)),
         limit,
@@ -216,7 +216,7 @@ def _quantile(
     """
     if losses.weights is None:
         above, n = _counts(losses, rows, lambda values: values > limit, _is_there)
-        return p_values.log_binomial(above, n, share)
+        return families.log_binomial(above, n, share)
     is_above = np.empty((len(rows), losses.n_examples), np.float16)
     for i, row in enumerate(rows):
         values = losses.rows([row])[0]
@@ -263,7 +263,8 @@ def _worst_group(
             parts = [_betting(losses, rows, settings, limit, group=g) for g in places]
         case "binomial" | "hoeffding" | "hoeffding_bentkus":
             sums = summary.sums
-            parts = [log_p_from_sums(limit, settings.family, part.of(rows)) for part in sums]
+            name = settings.family
+            parts = [families.log_p_from_sums(name, part.of(rows), limit) for part in sums]
         case _:
             raise _unknown(losses.risk, settings.family)
     return np.asarray(np.max(parts, axis=0))
@@ -297,7 +298,7 @@ class Contrast:
         limit = (self.bound - low) / width
         if limit <= 0 or differences.shape[1] == 0:
             return np.zeros(len(differences))
-        return p_values.log_betting(differences, min(limit, 1 - 1e-12), delta)
+        return families.log_betting(differences, min(limit, 1 - 1e-12), delta)
 
     @property
     def _range(self) -> tuple[float, float]:

@@ -7,14 +7,13 @@ from fractions import Fraction
 from numbers import Real
 
 import numpy as np
-from scipy.special import ndtri
 from scipy.stats import binom
 
 from riskpilot.errors import ProblemError, shown
 from riskpilot.losses import fewest_examples
 from riskpilot.losses import summaries as statistics
 from riskpilot.problem import Problem, Risk
-from riskpilot.statistics import GroupGap, Ratio, largest_passing_mean
+from riskpilot.statistics import GroupGap, Ratio, family_named, largest_passing_mean
 
 # The share of labelled examples that is best spent on validation: the optimum is flat, between a
 # fifth and two fifths (experiments/tuning).
@@ -358,14 +357,10 @@ def _largest_mean(
 ) -> float | None:
     """`largest_passing_mean` at any n: from very large ones on, nearly so and at once."""
     variance = limit * (1 - limit)
-    if family not in ("binomial", "hoeffding_bentkus") or n * variance < _LARGE_VARIANCE:
+    errors_at_large_n = family_named(family).errors_at_large_n
+    if errors_at_large_n is None or n * variance < _LARGE_VARIANCE:
         return largest_passing_mean(family, limit, n, delta, std)
-    errors = float(-ndtri(delta))
-    if (
-        family == "hoeffding_bentkus"
-    ):  # the better of Bentkus, e times the binomial p, and Hoeffding
-        errors = min(float(-ndtri(delta / math.e)), math.sqrt(-2 * math.log(delta)))
-    return limit - errors * math.sqrt(variance / n)
+    return limit - errors_at_large_n(delta) * math.sqrt(variance / n)
 
 
 def _first(holds: Callable[[int], bool]) -> int:

@@ -27,7 +27,7 @@ from riskpilot.statistics import Start, log_normal
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
-# Mean, variance and number of the validation losses of one candidate (see `p_values.Start`).
+# Mean, variance and number of the validation losses of one candidate (see `families.Start`).
 Known = tuple[float, float, float]
 
 _SEEDS = 2**128  # seeds lie below this, as large as those that NumPy makes from fresh entropy

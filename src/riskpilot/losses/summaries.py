@@ -20,7 +20,7 @@ from riskpilot.statistics import (
     Quantile,
     Ratio,
     WorstGroup,
-    p_values,
+    families,
 )
 
 FloatArray = npt.NDArray[np.float64]
@@ -359,20 +359,7 @@ def fewest_examples(risk: Risk, name: str, delta: float) -> int:
             limit = limit if directed else (1 + limit) / 2
         case Ratio():
             limit = 1 / (2 - limit)  # of r y - x in [-1, r], at 0
-    # Differences that are all -1 are as rare as so many zeros: the exact tests agree there.
-    return p_values.smallest_n("binomial" if name == "trinomial" else name, limit, delta)
-
-
-def log_p_from_sums(limit: float, name: str, summary: Summary) -> FloatArray:
-    """log p-values that need sums alone, shape (n_configs,). Not for the betting family.
-
-    ``limit``: of the mean, on the unit scale.
-    """
-    if name == "binomial":
-        return p_values.log_binomial(summary.above_zero, summary.n, limit)
-    if name == "hoeffding_bentkus":
-        return p_values.log_hoeffding_bentkus(summary.total, summary.n, limit)
-    return p_values.log_hoeffding(summary.total, summary.n, limit)
+    return families.smallest_n(name, limit, delta)
 
 
 def log_p_for_order(risk: Risk, name: str, summary: AnySummary) -> FloatArray:
@@ -380,13 +367,13 @@ def log_p_for_order(risk: Risk, name: str, summary: AnySummary) -> FloatArray:
     limit = risk.unit_limit
     if isinstance(summary, GroupSummary):
         if not isinstance(summary.statistic, WorstGroup):
-            return p_values.log_normal(summary.scores(limit), 1.0, 0.0)
+            return families.log_normal(summary.scores(limit), 1.0, 0.0)
         parts = [_log_p_of_mean(limit, name, part) for part in summary.sums]
         return np.asarray(np.max(parts, axis=0))
     return _log_p_of_mean(limit, steering_family(risk, name), summary)
 
 
 def _log_p_of_mean(limit: float, name: str, summary: Summary) -> FloatArray:
-    if name in ("betting", "normal"):
-        return p_values.log_normal(summary.mean, summary.standard_error, limit)
-    return log_p_from_sums(limit, name, summary)
+    if families.family_named(name).log_p_from_sums is None:
+        return families.log_normal(summary.mean, summary.standard_error, limit)
+    return families.log_p_from_sums(name, summary, limit)

@@ -11,12 +11,20 @@ import numpy.typing as npt
 from riskpilot.common import finite_number, is_flag, is_name, one_minus, shown, told
 from riskpilot.errors import ProblemError
 from riskpilot.problem import names
-from riskpilot.statistics import CVaR, Difference, GroupGap, Quantile, Ratio, Statistic, WorstGroup
+from riskpilot.statistics import (
+    P_VALUES,
+    CVaR,
+    Difference,
+    GroupGap,
+    Quantile,
+    Ratio,
+    Statistic,
+    WorstGroup,
+)
 from riskpilot.statistics import kinds as measures
 
 Number = TypeVar("Number", float, npt.NDArray[np.float64])
 
-P_VALUES = ("auto", "binomial", "betting", "hoeffding_bentkus", "hoeffding")
 # The tests of statistics that not every family can test.
 _TESTS: dict[type[Statistic], tuple[str, ...]] = {
     GroupGap: ("auto", "betting"),

@@ -1,5 +1,13 @@
 """What number a sample of losses becomes, and the p-values that judge it."""
 
+from riskpilot.statistics.families import (
+    P_VALUES,
+    Start,
+    family_named,
+    largest_passing_mean,
+    log_normal,
+    log_trinomial,
+)
 from riskpilot.statistics.kinds import (
     Contrast,
     CVaR,
@@ -14,10 +22,9 @@ from riskpilot.statistics.kinds import (
     WorstGroup,
     from_dict,
 )
-from riskpilot.statistics.p_values import Start, largest_passing_mean, log_normal
-from riskpilot.statistics.paired import log_trinomial
 
 __all__ = [
+    "P_VALUES",
     "CVaR",
     "Contrast",
     "Difference",
@@ -30,6 +37,7 @@ __all__ = [
     "Statistic",
     "Tail",
     "WorstGroup",
+    "family_named",
     "from_dict",
     "largest_passing_mean",
     "log_normal",

@@ -19,8 +19,9 @@ from riskpilot.errors import ProblemError, shown
 from riskpilot.guarantee import DELTA_PRIME, MOST_EXAMPLES, Interval, as_number, interval, is_whole
 from riskpilot.losses import ValidationLosses, family
 from riskpilot.plots import Search
-from riskpilot.problem import P_VALUES, Problem, Risk
+from riskpilot.problem import Problem, Risk
 from riskpilot.search import Front, Observations, Reference, Scale, acquisition
+from riskpilot.statistics import P_VALUES
 from riskpilot.study.records import PROBLEM_KEY, SETTINGS_KEY, Record, record_of, validation_of
 from riskpilot.study.space import Space, from_unit
 from riskpilot.study.storages import exclusive, set_trial_system_attr
