@@ -7,9 +7,9 @@ import optuna
 import pytest
 
 import riskpilot as rp
-from riskpilot.guarantee import evidence
+from riskpilot.guarantee.risk_tests import family, log_p
 from riskpilot.losses.reading import calibration_losses
-from riskpilot.statistics import families
+from riskpilot.statistics import TestSettings, families
 from riskpilot.statistics.families import betting
 
 M = 4_000
@@ -87,9 +87,9 @@ def test_p_values_by_parts_are_those_of_whole_tables_to_the_last_bit(name, kind)
     if risk.needs_groups:
         given[risk.groups] = rng.integers(0, 3, 1009)
     losses = calibration_losses(rp.Problem([risk], "cost"), given).risks["loss"]
-    rows, settings = [4, 22, 0, 7], evidence.Settings("betting", 0.1, 5)
-    thresholds = np.linspace(0.2, 0.5, 4)
-    found = evidence.log_p(risk, losses, rows, settings, thresholds=thresholds)
+    rows, thresholds = [4, 22, 0, 7], np.linspace(0.2, 0.5, 4)
+    settings = TestSettings(family(risk, binary=False), 0.1, 5, thresholds=thresholds)
+    found = log_p(risk, losses, rows, settings)
     unit = losses.unit_rows(rows)[:, np.random.default_rng(5).permutation(1009)]
     np.testing.assert_array_equal(found, whole(risk, unit, given, thresholds))
 

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from riskpilot.bench.cells import Splits
 from riskpilot.bench.tasks import Task
 from riskpilot.bench.validation_sums import Seen
-from riskpilot.guarantee import Settings, TestPlan, fixed_sequence, freeze_plan, log_p, shuffled
-from riskpilot.losses import Summary, calibration_losses, value_of
+from riskpilot.guarantee import TestPlan, fixed_sequence, freeze_plan, log_p
+from riskpilot.losses import calibration_losses, value_of
 from riskpilot.problem import Problem, Risk
-from riskpilot.statistics import Mean, families
+from riskpilot.statistics import Mean, Summary, TestSettings, families, shuffled
 from riskpilot.study import smoothed_risks
 
 FloatArray = npt.NDArray[np.float64]
@@ -206,7 +206,7 @@ def _value(risk: Risk, losses: dict[str, Array], rows: IntArray | slice) -> floa
 def _split_by_split(
     plan: TestPlan,
     risk: Risk,
-    settings: Settings,
+    settings: TestSettings,
     losses: dict[str, Array],
     calibration: IntArray,
 ) -> FloatArray:
@@ -241,7 +241,9 @@ def _sums(unit: FloatArray, indicator: FloatArray) -> Summary:
     )
 
 
-def _betting(risk: Risk, settings: Settings, unit: FloatArray, calibration: IntArray) -> FloatArray:
+def _betting(
+    risk: Risk, settings: TestSettings, unit: FloatArray, calibration: IntArray
+) -> FloatArray:
     """As in `riskpilot.guarantee.testing`: a fixed shuffle, then one example after the other."""
     n_splits, m = calibration.shape
     rows = calibration[:, shuffled(m, settings.seed)]

@@ -9,7 +9,6 @@ from riskpilot.guarantee.certificate_shape import (
     VERSIONS,
     check_certificate,
 )
-from riskpilot.guarantee.evidence import Settings, log_p, shuffled
 from riskpilot.guarantee.pareto import hypervolume_improvement, non_dominated
 from riskpilot.guarantee.power import (
     MOST_EXAMPLES,
@@ -40,6 +39,7 @@ from riskpilot.guarantee.question import (
     question_digest,
 )
 from riskpilot.guarantee.region import DELTA_PRIME, Interval, interval
+from riskpilot.guarantee.risk_tests import family, fewest_examples, log_p, steering_family
 from riskpilot.guarantee.seals import Seal, differences_from_seal, make_seal
 from riskpilot.guarantee.testing import TestPlan, TestResult, freeze_plan, run_test
 
@@ -57,7 +57,6 @@ __all__ = [
     "Question",
     "RiskPlan",
     "Seal",
-    "Settings",
     "TestPlan",
     "TestResult",
     "Use",
@@ -68,6 +67,8 @@ __all__ = [
     "check_procedure",
     "config_of",
     "differences_from_seal",
+    "family",
+    "fewest_examples",
     "fixed_sequence",
     "freeze_plan",
     "from_description",
@@ -89,8 +90,8 @@ __all__ = [
     "question_digest",
     "run_test",
     "samples_to_pass",
-    "shuffled",
     "split_labelled",
+    "steering_family",
     "upper_bounds",
     "versions",
 ]

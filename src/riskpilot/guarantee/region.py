@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from scipy.special import ndtri
 
-from riskpilot.losses import fewest_examples, steering_family
+from riskpilot.guarantee.risk_tests import fewest_examples, steering_family
 from riskpilot.problem import Risk
 from riskpilot.statistics import largest_passing_mean
 

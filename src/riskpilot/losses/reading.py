@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,15 @@ from riskpilot.losses.arrays import (
     shown,
     text_array,
 )
-from riskpilot.losses.beside import Groups, digest_of, read_groups, read_numbers, read_weights
-from riskpilot.losses.summaries import AnySummary, GroupSummary, Summary
-from riskpilot.losses.sums import gatherer
+from riskpilot.losses.beside import (
+    digest_of_bytes,
+    digest_of_groups,
+    read_groups,
+    read_numbers,
+    read_weights,
+)
 from riskpilot.problem import Problem, Risk
-from riskpilot.statistics import Difference, Quantile
+from riskpilot.statistics import AnySummary, Groups, GroupSummary, Recorded, Summary
 
 FloatArray = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
@@ -72,6 +76,16 @@ class RiskLosses:
     weights: FloatArray | None = None
     packed: bool = False
 
+    @property
+    def span(self) -> tuple[float, float]:
+        """The smallest and the largest loss, or difference, that there can be."""
+        return self.risk.span
+
+    @property
+    def may_be_nan(self) -> bool:
+        """Whether some losses may not count."""
+        return self.risk.conditional and not self.packed
+
     def rows(self, rows: Sequence[int]) -> FloatArray:
         """The losses, or differences, of some configurations in their own units, shape
         (len(rows), m)."""
@@ -89,6 +103,17 @@ class RiskLosses:
             bits = np.unpackbits(self.values[list(rows)], axis=1, count=self.n_examples)
             return bits.astype(np.float64)
         return _to_unit(self.rows(rows), self.risk)
+
+    def unit_part(self, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> FloatArray:
+        """Losses on the unit scale, shape (len(rows), len(columns)), without unpacking all of a
+        row."""
+        values = self.values
+        assert values is not None
+        if self.packed:
+            bits = values[np.ix_(rows, columns >> 3)] >> (7 - (columns & 7)).astype(np.uint8)
+            return np.asarray(bits & 1, dtype=np.float64)
+        chosen = replace(self, values=values[np.ix_(rows, columns)], n_examples=len(columns))
+        return chosen.unit_rows(range(len(rows)))
 
 
 @dataclass(frozen=True)
@@ -115,7 +140,7 @@ class _Losses:
         parts = [b"".join(of_risk[row] for row in chosen) for of_risk in digests]
         if self.free is not None:
             parts.append(np.ascontiguousarray(self.free[list(chosen)], dtype="<f8").tobytes())
-        return digest_of(*parts).hex()
+        return digest_of_bytes(*parts).hex()
 
 
 @dataclass(frozen=True)
@@ -218,6 +243,11 @@ def _could_coincide(losses: RiskLosses) -> bool:
     return losses.values is None or len(np.unique(losses.values[0])) < 12
 
 
+def summary_of(risk: Risk, records: Sequence[Recorded]) -> AnySummary:
+    """The summary of many configurations from what each of them recorded."""
+    return risk.statistic.summary_of(records)
+
+
 def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, RiskLosses]:
     if not isinstance(losses, Mapping):
         raise LossError(
@@ -275,7 +305,7 @@ def check_scale(risk: Risk) -> None:
             f"[{risk.low:g}, {risk.high:g}] is wider than the largest one (1.8e308). Declare a "
             f"narrower range."
         )
-    if risk.limit is None or isinstance(risk.statistic, Quantile):
+    if risk.limit is None or risk.statistic.exact:
         return
     blurred = abs(risk.from_unit(risk.to_unit(risk.limit)) - risk.limit)
     if blurred > 1e-6 * abs(risk.limit) or not 0 < risk.unit_limit < 1:
@@ -304,8 +334,8 @@ def _read_risk(risk: Risk, losses: npt.ArrayLike, beside: LossMapping, split: st
     m = array.shape[1]
     groups = read_groups(risk, beside, m, split) if risk.needs_groups else None
     weights = read_weights(risk, beside, m, split)
-    if isinstance(risk.statistic, Difference):
-        name = risk.statistic.reference
+    name = risk.statistic.reference_name
+    if name is not None:
         reference = read_numbers(risk, beside, name, "losses of the reference", m, split)
         array = _differences(risk, array, reference, split)
     return _read_table(risk, array, split, groups, weights)
@@ -340,13 +370,13 @@ def _read_table(
 ) -> RiskLosses:
     n_configs, m = array.shape
     # What a loss at an end of the range, or of differences two of them, can be on the unit scale.
-    ends = (0.0, 0.5, 1.0) if isinstance(risk.statistic, Difference) else (0.0, 1.0)
+    ends = risk.statistic.ends
     packed = np.empty((n_configs, (m + 7) // 8), dtype=np.uint8)
     n = np.full(n_configs, m, dtype=np.int64)
     total = np.empty(n_configs)
     squares = np.empty(n_configs)
     above_zero = np.empty(n_configs, dtype=np.int64)
-    more = gatherer(risk, groups, weights, n_configs, m)
+    more = risk.statistic.gatherer(groups, weights, n_configs, m)
     digests: list[bytes] = []
     binary = packable = True
     for rows in _blocks(n_configs, m * array.itemsize):
@@ -362,7 +392,7 @@ def _read_table(
             digests.extend(_digest_bits(m, row) for row in bits)
             continue
         packable = False
-        if isinstance(risk.statistic, Difference):  # those were checked one by one
+        if risk.statistic.reference_name is not None:  # those were checked one by one
             losses = as_given(risk, block)
         else:
             losses = _in_range(risk, block, split)
@@ -382,9 +412,9 @@ def _read_table(
     plain = Summary(n, total, squares, above_zero, binary)
     summary = plain if more is None else more.summary(plain)
     if groups is not None or weights is not None:
-        own = b"" if groups is None else groups.digest
+        own = b"" if groups is None else digest_of_groups(groups)
         shares = b"" if weights is None else weights.astype("<f8").tobytes()
-        digests = [digest_of(own, shares, digest) for digest in digests]
+        digests = [digest_of_bytes(own, shares, digest) for digest in digests]
     values = packed if packable else array
     return RiskLosses(risk, values, m, summary, tuple(digests), groups, weights, packable)
 
@@ -405,7 +435,7 @@ def _at_top(risk: Risk, block: Array) -> Array | None:
 def as_given(risk: Risk, values: Array) -> FloatArray:
     """Losses in double precision. The ends of the range, and the limit of a quantile, are read in
     the precision of the losses: a loss that sits there in its own precision sits there."""
-    exceeded = isinstance(risk.statistic, Quantile) and risk.limit is not None
+    exceeded = risk.statistic.exact and risk.limit is not None
     return in_double(values, *((risk.limit or 0.0,) if exceeded else ()), *risk.span)
 
 

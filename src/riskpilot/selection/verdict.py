@@ -21,29 +21,28 @@ from riskpilot.guarantee import (
     Use,
     check_procedure,
     config_of,
+    fewest_examples,
     fixed_sequence,
     freeze_plan,
     issue,
     p_in_words,
     run_test,
     samples_to_pass,
+    steering_family,
 )
 from riskpilot.losses import (
-    GroupSummary,
     LossMapping,
     ValidationLosses,
     calibration_losses,
     check_disjoint,
     check_ids,
     check_memory,
-    fewest_examples,
-    name_in_words,
-    steering_family,
     validation_losses,
 )
 from riskpilot.plots import Background, Search, trade_off
 from riskpilot.problem import Problem
 from riskpilot.selection.report import write_report
+from riskpilot.statistics import GroupSummary, name_in_words
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -14,8 +14,7 @@ from optuna.storages import BaseStorage
 from optuna.trial import TrialState
 
 from riskpilot.errors import StudyError, shown
-from riskpilot.guarantee import MOST_EXAMPLES, is_whole
-from riskpilot.losses import family, steering_family
+from riskpilot.guarantee import MOST_EXAMPLES, family, is_whole, steering_family
 from riskpilot.problem import Problem
 from riskpilot.statistics import largest_passing_mean
 from riskpilot.study.loss_store import attach_store, chosen_store

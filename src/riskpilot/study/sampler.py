@@ -16,8 +16,16 @@ from scipy.spatial import KDTree
 
 from riskpilot.common import one_thread
 from riskpilot.errors import ProblemError, shown
-from riskpilot.guarantee import DELTA_PRIME, MOST_EXAMPLES, Interval, as_number, interval, is_whole
-from riskpilot.losses import ValidationLosses, family
+from riskpilot.guarantee import (
+    DELTA_PRIME,
+    MOST_EXAMPLES,
+    Interval,
+    as_number,
+    family,
+    interval,
+    is_whole,
+)
+from riskpilot.losses import ValidationLosses
 from riskpilot.plots import Search
 from riskpilot.problem import Problem, Risk
 from riskpilot.search import Front, Observations, Reference, Scale, acquisition
