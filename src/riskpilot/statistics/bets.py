@@ -87,6 +87,7 @@ def _table(delta: float, power: float) -> FloatArray:
         table[time] = np.where(grid < depth[-1], np.interp(grid, depth, slopes), far)
         crossed = _reached(boundary[time], sums)
         value = crossed + (1 - crossed) * value
+    table[0] = table[1]  # before the first boundary a capital near the target has no meaning
     # Rounded, so that the bets do not follow the last digits of a machine.
     return np.asarray(np.round(table, 6))
 

@@ -15,10 +15,12 @@ larger, and fewer losses never leave the crossed region. Losses may be replaced 
 for the same reason; any loss in [0, 1] is tested validly by whether it is above 0.
 
 **Only some losses count** (a condition, a group). Then S_t is a sum over the labels that count.
-Given which labels count, their losses are independent with the conditional risk, so that the same
-computation, carried out for the labels that counted so far, keeps P(crossed | which count) <= f(t)
-for every pattern, and with it on average. The boundary is then one for each pattern, and is walked
-on label by label: what counts later never changes what has been decided.
+Examples are independent and the configuration is frozen, so that whether a label counts does not
+depend on the losses before it. Given which labels count, their losses are then independent with the
+conditional risk, and the same computation, carried out for the labels that counted so far, keeps
+P(crossed | which count) <= f(t) for every pattern, and with it on average. The boundary is then one
+for each pattern, and is walked on label by label: what counts later never changes what has been
+decided.
 
 **The computation** follows q_t(k) = P_limit(S_t = k and not crossed by t), one number for each
 count. A label moves the share ``limit`` of each number up by one; then numbers are taken away from

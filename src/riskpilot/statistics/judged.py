@@ -34,6 +34,8 @@ before the first calibration label, and the unlabelled examples must come from w
 ones come from.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -141,46 +143,34 @@ def log_judged(
     >>> bool(log_judged(losses, useless, fresh, 0.1, 0.1, binary=True)[0] < np.log(0.1))
     True
     """
-    values, scores, pool = (
-        np.atleast_2d(np.asarray(part, dtype=np.float64)) for part in (losses, labelled, unlabelled)
-    )
-    limits = np.broadcast_to(np.asarray(limit, dtype=np.float64), (len(values),))
-    if not np.isnan(values).any() and not np.isnan(pool).any():
-        return _log_judged(values, scores, pool, limits, delta, binary)
-    # The unlabelled scores that count are shared out over the labels that do, row by row.
-    rows = range(len(values))
-    scores, pool = (np.broadcast_to(part, (len(values), part.shape[1])) for part in (scores, pool))
-    _check_pattern(values, scores)
-    there = [~np.isnan(values[row]) for row in rows]
-    found = [
-        _log_judged(
-            values[row, there[row]][None],
-            scores[row, there[row]][None],
-            pool[row, ~np.isnan(pool[row])][None],
-            limits[row : row + 1],
-            delta,
-            binary,
-        )[0]
-        if there[row].any()
-        else 0.0
-        for row in rows
-    ]
-    return np.array(found)
+    n, m = np.atleast_2d(np.asarray(losses)).shape
+    size = np.atleast_2d(np.asarray(unlabelled)).shape[1]
+    state = start_judged(n, limit, delta, max(m, 1), size, binary=binary, power=_AT_THE_END)
+    values, scores, pool = _checked(state, losses, labelled, unlabelled)
+    if np.isnan(values).any() or np.isnan(pool).any():
+        pool = _shared_out(values, pool)
+        state = replace(state, pool=pool.shape[1])
+    return add_judged(state, values, scores, pool).log_p
 
 
-def _log_judged(
-    losses: FloatArray,
-    labelled: FloatArray,
-    unlabelled: FloatArray,
-    limit: FloatArray,
-    delta: float,
-    binary: bool,
-) -> FloatArray:
+def _shared_out(losses: FloatArray, pool: FloatArray) -> FloatArray:
+    """The unlabelled scores that count, in equal shares behind the labels that do; NaN elsewhere.
+
+    ``pool``: shape (n, M). Returns shape (n, m * k), k columns for each of the m labels. What a row
+    has beyond about twice its share of the pool is left unused.
+    """
     n, m = losses.shape
-    state = start_judged(
-        n, limit, delta, max(m, 1), unlabelled.shape[1], binary=binary, power=_AT_THE_END
-    )
-    return add_judged(state, losses, labelled, unlabelled).log_p
+    most = 2 * -(-pool.shape[1] // max(m, 1)) + 1
+    shared = np.full((n, m, most), np.nan)
+    for row, (loss, scores) in enumerate(zip(losses, pool, strict=True)):
+        labels = np.flatnonzero(~np.isnan(loss))
+        found = scores[~np.isnan(scores)][: len(labels) * most]
+        edges = np.arange(len(labels) + 1) * len(found) // max(len(labels), 1)
+        sizes = np.diff(edges)
+        place = np.arange(len(found)) - np.repeat(edges[:-1], sizes)
+        shared[row, np.repeat(labels, sizes), place] = found
+    used = int((~np.isnan(shared)).sum(axis=2).max(initial=0))
+    return shared[:, :, :used].reshape(n, m * used)
 
 
 def _checked(
