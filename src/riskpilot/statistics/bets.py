@@ -54,7 +54,7 @@ def slope(delta: float, power: float, share: npt.ArrayLike, missing: npt.ArrayLi
     Examples
     --------
     >>> slope(0.1, 2.0, 0.0, np.log(10)).round(2)
-    np.float64(2.22)
+    np.float64(2.19)
     """
     table = _table(float(delta), float(power))
     row = np.clip((np.asarray(share) * _TIMES).astype(np.int64), 0, _TIMES - 1)

@@ -22,9 +22,9 @@ _SHARES = np.log([[0.9], [0.1]])
 # The weight at first, and how many losses of the variance at the limit it takes to outweigh it.
 _FIRST_WEIGHT, _WEIGHT_PRIOR = 0.7, 2.0
 # The prior of the variance, in observations: of 0/1 losses it is all but known beforehand.
-_BINARY_PRIOR, _GRADED_PRIOR = 100.0, 0.5
-# How much of the variance the judge explains is believed after about one loss of 1.
-_EXPLAINED_PRIOR = 1.0
+_BINARY_PRIOR, _GRADED_PRIOR = 200.0, 0.5
+# How much of the variance the judge explains is believed after about three losses of 1.
+_EXPLAINED_PRIOR = 3.0
 
 
 @dataclass(frozen=True)

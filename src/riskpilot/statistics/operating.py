@@ -228,14 +228,27 @@ def simulate_sequence(
         size = min(step, runs - start)
         shared = rng.random((size, 1, m)) < together
         difficulty = np.where(shared, rng.random((size, 1, m)), rng.random((size, n, m)))
-        crossing, hopeless = _times(difficulty < rates[:, None], boundary.critical)
+        crossing, hopeless = sequence_times(difficulty < rates[:, None], boundary.critical)
         crossings.append(crossing)
         ends.append(hopeless)
-    return _summary(np.concatenate(crossings), np.concatenate(ends), m)
+    return summarise_sequence(np.concatenate(crossings), np.concatenate(ends), m)
 
 
-def _times(losses: BoolArray, critical: IntArray) -> tuple[IntArray, IntArray]:
-    """The labels at which paths cross and at which they can no longer; m + 1 where never."""
+def sequence_times(losses: BoolArray, critical: IntArray) -> tuple[IntArray, IntArray]:
+    """The labels at which paths cross and at which they no longer can.
+
+    Parameters
+    ----------
+    losses : array of bool, shape (..., n, m)
+        The losses of n candidates at m labels.
+    critical : array of int, shape (m,)
+        The critical counts.
+
+    Returns
+    -------
+    crossing, hopeless : array of int, shape (..., n)
+        Labels from 1 to m; m + 1 where never.
+    """
     counts = np.add.accumulate(losses, axis=-1, dtype=np.int64)
     never = losses.shape[-1] + 1
     below, above = counts <= critical, counts > critical[-1]
@@ -243,8 +256,21 @@ def _times(losses: BoolArray, critical: IntArray) -> tuple[IntArray, IntArray]:
     return crossing, np.where(above.any(axis=-1), above.argmax(axis=-1) + 1, never)
 
 
-def _summary(crossing: IntArray, hopeless: IntArray, m: int) -> SequenceOutlook:
-    """``crossing``, ``hopeless``: labels, shape (runs, n); m + 1 stands for never."""
+def summarise_sequence(crossing: IntArray, hopeless: IntArray, m: int) -> SequenceOutlook:
+    """What came of simulated runs, for candidates in testing order.
+
+    Parameters
+    ----------
+    crossing, hopeless : array of int, shape (runs, n)
+        As `sequence_times` gives them.
+    m : int
+        The horizon.
+
+    Returns
+    -------
+    SequenceOutlook
+        Means over the runs.
+    """
     certified = np.maximum.accumulate(crossing, axis=1)
     ever = certified <= m
     runs, n = crossing.shape
