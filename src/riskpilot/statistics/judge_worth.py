@@ -11,8 +11,8 @@ def labels_worth(correlation: float, per_label: float) -> float:
     """By what a judge multiplies the labels, about: one label with it is worth so many without.
 
     Z has 1 - r^2 k / (k + 1) times the variance of L, for the correlation r of loss and score and
-    k unlabelled scores per label. What is learned on the way costs a little of it: with 500
-    labels about a twentieth.
+    k unlabelled scores per label. What is learned on the way costs some of it: with 500
+    labels about a tenth.
 
     Parameters
     ----------
