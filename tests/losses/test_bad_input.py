@@ -355,6 +355,19 @@ TABLE = {
             groups=["a", "b"],
         ),
     ),
+    "one array for two kinds of groups": (
+        rp.LossError,
+        r"'race' and 'sex'.*one array",
+        lambda: rp.losses_from_predictions(
+            [
+                rp.Risk("worst_group_error", 0.1, groups="sex"),
+                rp.Risk("error_gap", 0.1, groups="race"),
+            ],
+            [0, 1],
+            [0, 1],
+            groups=["a", "b"],
+        ),
+    ),
     "losses of another shape than predictions": (
         rp.LossError,
         r"\(1,\) and \(2,\)",

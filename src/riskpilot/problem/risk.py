@@ -104,8 +104,8 @@ class Risk:
         self._set("conditional", self.conditional or (known is not None and known.conditional))
         self._read_range()
         self._read_limit(at_most, at_least)
-        self._check_statistic()
         self._check_weights()
+        self._check_statistic()
         self._check_limit()
 
     def _set(self, field: str, value: object) -> None:
@@ -332,15 +332,22 @@ class Risk:
         >>> Risk("recall", 0.1, statistic=GroupGap()).label
         'gap of recall'
         """
-        if self.complement:
-            return f"1 - {self.name}"
+        return f"1 - {self.subject}" if self.complement else self.subject
+
+    @property
+    def subject(self) -> str:
+        """What the limit is on: the name, and before it what turns its direction."""
         known = names.meaning(self.name)
-        if known is not None and known.statistic is None and known.metric.better_when_larger:
-            match self.statistic:
-                case GroupGap():
-                    return f"gap of {self.name}"
-                case Difference():
-                    return f"drop of {self.name}"
+        if known is not None and known.statistic is not None:
+            return self.name  # it says what is limited
+        larger = known is not None and known.metric.better_when_larger
+        match self.statistic:
+            case Ratio() if self.complement:
+                return f"ratio of {self.name}"
+            case GroupGap() if larger:
+                return f"gap of {self.name}"
+            case Difference() if larger:
+                return f"drop of {self.name}"
         return self.name
 
     @property
@@ -483,10 +490,9 @@ class Risk:
         >>> Risk("seconds", 2, high=60, statistic=Quantile(0.95)).says(at_most="of at most")
         'seconds of at most 2 (95% quantile)'
         """
-        what = self.name if self.complement else self.label
         direction = at_least if self.complement else at_most
         limit = "(open)" if self.bound is None else number(self.bound)
-        return f"{what} {direction} {limit}{f' ({self.words})' if self.words else ''}"
+        return f"{self.subject} {direction} {limit}{f' ({self.words})' if self.words else ''}"
 
     def __str__(self) -> str:
         return self.says()

@@ -176,12 +176,39 @@ def select_from_losses(
 ) -> Selection:
     """Select among n configurations whose losses are all there (Algorithm alg:selection).
 
-    ``validation``, ``calibration``: mappings from name to losses; risks of shape (n, k) and (n, m),
-    the free objective of shape (n,) or (n, k), needed on validation only. ``configs``: what the n
-    rows stand for; their index by default. ``seed``: a whole number of at least 0. The order in
-    which the betting test sees the calibration examples is drawn from the validation losses;
-    another seed makes another draw.
+    Parameters
+    ----------
+    problem : Problem
+        The risks with their limits, the free objective and delta.
+    validation, calibration : mapping
+        Losses by name: risks of shape (n, k) and (n, m), the free objective of shape (n,) or
+        (n, k), needed on validation only.
+    configs : sequence of mapping, optional
+        What the n rows stand for, in values that JSON keeps; their index by default.
+    procedure : Procedure, default fixed_sequence
+        How several candidates are tested.
+    validation_ids, calibration_ids : sequence, optional
+        Ids of the examples, which must not overlap.
+    seed : int, default 0
+        A whole number of at least 0. The order in which the betting test sees the calibration
+        examples is drawn from the validation losses; another seed makes another draw.
 
+    Returns
+    -------
+    Selection
+        What was chosen, or None, with its certificate.
+
+    Raises
+    ------
+    ProblemError
+        If the problem has open limits, or the procedure is none.
+    LossError
+        If losses or configurations cannot be used.
+    LeakageError
+        If validation and calibration share examples.
+
+    Examples
+    --------
     >>> from riskpilot import Problem, Risk
     >>> rng = np.random.default_rng(0)
     >>> error, cost = np.array([[0.05], [0.08], [0.3]]), np.array([3.0, 2.0, 1.0])

@@ -64,11 +64,11 @@ class Verification:
         return not self.differences
 
     def __str__(self) -> str:
-        if self.ok:
-            lines = ["The certificate holds: the losses lead to the same selection."]
-        else:
-            lines = ["The certificate does not hold:", *(f"- {d}" for d in self.differences)]
-        return "\n".join([*lines, *(f"Taken on trust: {what}." for what in self.trusted)])
+        if not self.ok:
+            told = "\n".join(f"- {difference}" for difference in self.differences)
+            return f"The certificate does not hold:\n{told}"
+        told = "".join(f"\nTaken on trust: {what}." for what in self.trusted)
+        return f"The certificate holds: the losses lead to the same selection.{told}"
 
 
 @dataclass(frozen=True)

@@ -245,9 +245,9 @@ def _csv_columns(name: str, file: io.TextIOWrapper, groups: Collection[str]) -> 
                 f"{_shorten(','.join(odd))!r} has {len(odd)}. Complete it, or quote its commas."
             )
         for field, column in zip(header, columns, strict=False):
-            if field in ("split", "config"):
+            if field == "split":
                 coded[field].add(text.strip() for text in column)
-            elif field in coded:  # ids and groups are what they are: " a" is not "a"
+            elif field in coded:  # names are what they are: " a" is not "a"
                 coded[field].add(column)
             else:
                 numbers[field].append(_to_numbers(name, field, column, start))

@@ -85,6 +85,8 @@ def tabulate(file: str, table: LongTable) -> LossTable:
     parts, ids = {}, {}
     for i, split in enumerate(SPLITS):
         rows = np.flatnonzero(which == i)
+        if examples is None:
+            _check_spelling(file, split, table.labels["config"], config_codes, rows)
         order, ids[split] = _rectangle(file, split, configs, config_codes, examples, rows)
         shaped = {name: column[order] for name, column in table.losses.items()}
         # A column that is empty throughout a split was not measured on it.
@@ -179,8 +181,7 @@ def _check_rows(file: str, table: LongTable) -> None:
 
 
 def _configs(file: str, labels: Labels) -> tuple[list[dict[str, Any]], IntArray]:
-    empty = [value for value in labels.values if value is None or value == ""]
-    if empty:
+    if any(value is None or not str(value).strip() for value in labels.values):
         raise TableError(
             f"{file!r}: every row needs its configuration, but a field of the column config is "
             f"empty. Write a JSON object or a label there."
@@ -192,6 +193,24 @@ def _configs(file: str, labels: Labels) -> tuple[list[dict[str, Any]], IntArray]
     rank = {text: i for i, text in enumerate(ranked)}
     codes = np.array([rank[text] for text in texts], dtype=np.int64)[labels.codes]
     return [by_text[text] for text in ranked], codes
+
+
+def _check_spelling(
+    file: str, split: str, labels: Labels, config_codes: IntArray, rows: IntArray
+) -> None:
+    """Refuse one configuration under two names where examples have no ids: were they two, each
+    example would count twice."""
+    meant = np.zeros(len(labels.values), dtype=np.int64)
+    meant[labels.codes] = config_codes
+    first: dict[int, int] = {}
+    for code in np.unique(labels.codes[rows]).tolist():
+        other = first.setdefault(int(meant[code]), code)
+        if other != code:
+            raise TableError(
+                f"{file!r}: a configuration has one name, but {labels.values[other]!r} and "
+                f"{labels.values[code]!r} mean the same one and both have {split} rows. Write it "
+                f"in one way; if they are two, give them labels that are no numbers."
+            )
 
 
 def _sort_key(config: Mapping[str, Any]) -> list[tuple[str, int, float, str]]:
@@ -227,7 +246,7 @@ def _split_codes(file: str, labels: Labels) -> IntArray:
 
 def _examples(file: str, labels: Labels) -> Labels:
     """Ids in sorted order: by size where all are numbers, as text otherwise."""
-    if any(value is None or value == "" for value in labels.values):
+    if any(value is None or not str(value).strip() for value in labels.values):
         raise TableError(
             f"{file!r}: some rows have no example id and others do. Give every row one, or leave "
             f"the column out."
