@@ -3,7 +3,7 @@
 - What bets begin with. The variance of rare losses is not seen before the first of them, and bets
   that take it for small lose all at once. ``nothing``: bets know no more than what they have seen;
   ``ceiling``: the same, with no bet above 0.75 of the largest; ``used``: they begin with what 200
-  validation losses say (`riskpilot.statistics.p_values.Start`). The rule was made with a look at the losses
+  validation losses say (`p_values.Start`). The rule was made with a look at the losses
   of TUNED and never changed after a look at OTHERS.
 - Losses that do not count: about 200 that do, among 1,000 to 4,000 examples.
 - The first step of Holm's procedure, at delta / n: bets that aim at delta, and at delta / n.

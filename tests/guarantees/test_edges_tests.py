@@ -11,7 +11,7 @@ from exact import assert_rate_at_most, assert_super_uniform
 from hypothesis import given, settings
 
 import riskpilot as rp
-from riskpilot import evidence
+from riskpilot.guarantee import evidence
 from riskpilot.guarantee.procedures import aims
 from riskpilot.guarantee.testing import shuffle_seed
 from riskpilot.losses.reading import calibration_losses
