@@ -1,11 +1,12 @@
 """The pages against the repository: named tests exist, and pictures are as they are drawn."""
 
 import ast
-import importlib.util
 import re
 
 import pytest
 from pages import PAGES, ROOT, name_of
+
+from docs import pictures, rooms
 
 
 def test_pitfalls_page_names_every_pitfall_test_and_no_other():
@@ -16,26 +17,26 @@ def test_pitfalls_page_names_every_pitfall_test_and_no_other():
 
 
 def test_pictures_are_as_the_script_draws_them():
-    path = ROOT / "docs" / "pictures.py"
-    spec = importlib.util.spec_from_file_location("pictures", path)
-    pictures = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(pictures)
     for name, draw in pictures.PICTURES.items():
         stored = (pictures.IMAGES / f"{name}.svg").read_text(encoding="utf-8")
-        assert stored == draw().svg(), f"{name}.svg is out of date: python docs/pictures.py"
+        assert stored == draw().svg(), f"{name}.svg is out of date: python -m docs.pictures"
 
 
-def test_reference_has_every_public_name():
-    import riskpilot
-
-    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-    errors = {name for name in riskpilot.__all__ if name.endswith("Error")}
-    missing = (
-        set(riskpilot.__all__)
-        - errors
-        - set(re.findall(r"::: riskpilot\.(?:\w+\.)*(\w+)$", page, re.M))
+def test_the_page_of_the_architecture_is_as_the_script_writes_it():
+    assert rooms.PAGE.read_text(encoding="utf-8") == rooms.page(), (
+        "docs/architecture.md is out of date: python -m docs.rooms"
     )
-    assert not missing
+
+
+def test_the_page_of_the_architecture_names_every_module():
+    page = rooms.PAGE.read_text(encoding="utf-8")
+    for path in sorted(rooms.PACKAGE.rglob("*.py")):
+        room, *inner = path.relative_to(rooms.PACKAGE).with_suffix("").parts
+        name = ".".join(part for part in inner if part != "__init__")
+        if room.startswith("__"):
+            continue  # the package itself, and what starts it
+        section = page.split(f"### {room}\n")[1].split("\n### ")[0]
+        assert not name or f"| `{name}` |" in section, f"{room}.{name} is not on the page"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
