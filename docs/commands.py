@@ -7,7 +7,7 @@ import typer
 
 from riskpilot.cli import app
 
-_NOTE = re.compile(r"\s*\[(?P<note>(?:required|default)[^\]]*)\]$")
+_NOTE = re.compile(r"\s\s\[(?P<note>[^\]]*)\]$")  # such as "  [default: 0; x>=0]"
 
 
 def table() -> str:
