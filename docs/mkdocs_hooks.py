@@ -21,6 +21,9 @@ _NAMES = re.compile(r"<!-- names: ([\w.]+) -->")
 # its function.
 _FIGURES = {
     "commands": ("docs/commands.py", "table"),
+    "false promises": ("docs/edges.py", "promises"),
+    "silent differences": ("docs/edges.py", "differences"),
+    "edited certificates": ("docs/edges.py", "verify"),
     "durability": ("benchmarks/durability.py", "table"),
     "tried": ("experiments/tuning/shown.py", "tried"),
     "shares": ("experiments/tuning/shown.py", "shares"),

@@ -342,7 +342,9 @@ def trial_without_losses() -> str:
             distributions={"x": optuna.distributions.FloatDistribution(0, 1)},
         )
     )
-    return "the selection says so" if "left out" in str(rp.select(study)) else "left out silently"
+    selection = rp.select(study)
+    named = selection.left_out == (1,) and "Left out" in str(selection)
+    return "left out, and the selection says so" if named else "left out silently"
 
 
 def statistic_in_words() -> str:

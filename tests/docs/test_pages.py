@@ -1,12 +1,14 @@
 """The pages against the repository: named tests exist, and pictures are as they are drawn."""
 
 import ast
+import json
 import re
 
 import pytest
 from pages import PAGES, ROOT, name_of
 
 from docs import pictures, rooms
+from experiments import edges
 
 
 def test_pitfalls_page_names_every_pitfall_test_and_no_other():
@@ -14,6 +16,14 @@ def test_pitfalls_page_names_every_pitfall_test_and_no_other():
     source = (ROOT / "tests" / "guarantees" / "test_pitfalls.py").read_text(encoding="utf-8")
     tests = [n.name for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)]
     assert re.findall(r"`(test_\d\d_\w+)`", page) == [t for t in tests if t.startswith("test_")]
+
+
+def test_figures_of_the_edges_are_those_of_the_scenes():
+    stored = json.loads(edges.OUT.read_text(encoding="utf-8"))
+    for kind, scenes in edges.SCENES.items():
+        rows = [(row["mistake"], row["before"]) for row in stored[kind]]
+        expected = [scene[:2] for scene in scenes]
+        assert rows == expected, "edges.json is out of date: python -m experiments.edges"
 
 
 def test_pictures_are_as_the_script_draws_them():
