@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import tomllib
 
 import pytest
 from pages import PAGES, ROOT, name_of
@@ -16,6 +17,16 @@ def test_pitfalls_page_names_every_pitfall_test_and_no_other():
     source = (ROOT / "tests" / "guarantees" / "test_pitfalls.py").read_text(encoding="utf-8")
     tests = [n.name for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)]
     assert re.findall(r"`(test_\d\d_\w+)`", page) == [t for t in tests if t.startswith("test_")]
+
+
+def test_the_readme_says_what_every_extra_is_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## Install\n")[1]
+    cells = re.findall(r"^\| (`.*?`) \|", section.split("\n## ")[0], re.M)
+    explained = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    assert explained == set(project["optional-dependencies"])
+    needed = next(line for line in project["dependencies"] if line.startswith("optuna"))
+    assert f"`{needed}`" in section
 
 
 def test_figures_of_the_edges_are_those_of_the_scenes():
