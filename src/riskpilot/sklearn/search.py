@@ -129,8 +129,31 @@ class RiskControlledSearch(WithPromise):
         y_cal: Any = None,
         **fit_params: Any,
     ) -> Self:
-        """Search, test and select. Parts that are given are used as they are; from ``X, y`` come
-        the others, drawn at random (not stratified: the test needs an independent draw)."""
+        """Search, test and select.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The features of the training examples, and of all that is not given apart.
+        y : array of shape (n,)
+            Their labels.
+        X_val : array, optional
+            The features of validation examples. By default they are drawn at random from ``X``, not
+            stratified: the test needs an independent draw.
+        y_val : array, optional
+            The labels of ``X_val``.
+        X_cal : array, optional
+            The features of calibration examples, drawn from ``X`` by default, too.
+        y_cal : array, optional
+            The labels of ``X_cal``.
+        **fit_params : dict
+            What is passed on to the estimator's ``fit``.
+
+        Returns
+        -------
+        RiskControlledSearch
+            The estimator itself.
+        """
         require_y(self, y)
         rng = check_random_state(self.random_state)
         train, validation, calibration = self._split(X, y, (X_val, y_val), (X_cal, y_cal), rng)
@@ -203,27 +226,113 @@ class RiskControlledSearch(WithPromise):
 
     @delegated
     def predict(self, X: Any) -> Any:
-        """With the certified model; an error where nothing was certified."""
+        """Predict with the certified model.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The features of n examples.
+
+        Returns
+        -------
+        array
+            What the model predicts.
+
+        Raises
+        ------
+        NotCertifiedError
+            If nothing could be certified.
+        """
         self._check_certified()
         return self.best_estimator_.predict(X)
 
     @delegated
     def predict_proba(self, X: Any) -> Any:
+        """Compute probabilities of classes with the certified model.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The features of n examples.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            One row of probabilities for each example.
+
+        Raises
+        ------
+        NotCertifiedError
+            If nothing could be certified.
+        """
         self._check_certified()
         return self.best_estimator_.predict_proba(X)
 
     @delegated
     def decision_function(self, X: Any) -> Any:
+        """Compute scores with the certified model.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The features of n examples.
+
+        Returns
+        -------
+        array
+            The scores of the examples.
+
+        Raises
+        ------
+        NotCertifiedError
+            If nothing could be certified.
+        """
         self._check_certified()
         return self.best_estimator_.decision_function(X)
 
     @delegated
     def transform(self, X: Any) -> Any:
+        """Transform examples with the certified model.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The features of n examples.
+
+        Returns
+        -------
+        array
+            The transformed examples.
+
+        Raises
+        ------
+        NotCertifiedError
+            If nothing could be certified.
+        """
         self._check_certified()
         return self.best_estimator_.transform(X)
 
     @delegated
     def score(self, X: Any, y: Any = None) -> float:
+        """Compute the certified model's own score.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The features of n examples.
+        y : array of shape (n,), optional
+            The labels.
+
+        Returns
+        -------
+        float
+            The score.
+
+        Raises
+        ------
+        NotCertifiedError
+            If nothing could be certified.
+        """
         self._check_certified()
         return float(self.best_estimator_.score(X, y))
 

@@ -103,8 +103,25 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
-        """Choose thresholds on data that the classifier has not seen. With ``X_val, y_val`` these
-        compare thresholds, and all of ``X, y`` tests them."""
+        """Choose thresholds on data that the classifier has not seen.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The features of examples that the classifier was not trained on.
+        y : array of shape (n,)
+            Their labels.
+        X_val : array, optional
+            The features of examples that compare thresholds; all of ``X`` then tests them. By
+            default a part of ``X`` is drawn at random for that.
+        y_val : array, optional
+            The labels of ``X_val``.
+
+        Returns
+        -------
+        RiskControlledThreshold
+            The estimator itself.
+        """
         require_y(self, y)
         check_is_fitted(self.estimator)
         rng = check_random_state(self.random_state)
@@ -145,7 +162,23 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         return self
 
     def predict(self, X: Any) -> Any:
-        """Classes by the certified thresholds; an error where nothing was certified."""
+        """Predict classes by the certified thresholds.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The features of n examples.
+
+        Returns
+        -------
+        array of shape (n,)
+            The classes; the label of an abstention where an example is handed over.
+
+        Raises
+        ------
+        NotCertifiedError
+            If nothing could be certified.
+        """
         self._check_certified()
         codes = self._rule.codes(self._scores(X), [self.best_params_])[0]
         if self.abstain_label_ is None:
@@ -157,11 +190,48 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         return np.concatenate([classes, label])[codes]  # ABSTAIN, -1, is the last
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of examples that are answered and right."""
+        """Compute the share of examples that are answered and right.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The features of n examples.
+        y : array of shape (n,)
+            The labels.
+        sample_weight : array of shape (n,), optional
+            The weights of the examples.
+
+        Returns
+        -------
+        float
+            The share, from 0 to 1.
+
+        Raises
+        ------
+        NotCertifiedError
+            If nothing could be certified.
+        """
         return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
 
     @delegated
     def predict_proba(self, X: Any) -> Any:
+        """Compute the classifier's probabilities of classes.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The features of n examples.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            One row of probabilities for each example.
+
+        Raises
+        ------
+        NotCertifiedError
+            If nothing could be certified.
+        """
         self._check_certified()
         return self.estimator.predict_proba(X)
 
