@@ -17,7 +17,8 @@ import plotly.graph_objects as go
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from riskpilot.plots import Background, search_plane, with_theme
+from riskpilot.guarantee import Background
+from riskpilot.plots import search_plane, with_theme
 from riskpilot.study import (
     PROBLEM_KEY,
     SETTINGS_KEY,
@@ -58,8 +59,8 @@ def study_figure(study: optuna.Study) -> go.Figure | None:
     if not problem.has_open_limits:
         seed = study.user_attrs.get(SETTINGS_KEY, {}).get("seed", 0)
         search = sampler_for(study, problem, seed).picture(study, problem)
-    background = Background([t.params for t in trials], [t.number for t in trials])
-    figure = search_plane(validation_of(problem, records), search, background)
+    background = Background([t.params for t in trials], [t.number for t in trials], search=search)
+    figure = search_plane(validation_of(problem, records), background)
     figure = with_theme(figure, "neutral")
     # The dashboard's box is low and narrow; what does not fit is cut off.
     figure.update_layout(height=460, legend={"font": {"size": 11}, "y": -0.2})
