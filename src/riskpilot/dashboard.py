@@ -45,7 +45,18 @@ Application = Callable[[dict[str, Any], _Answer], Iterable[bytes]]
 
 
 def study_figure(study: optuna.Study) -> go.Figure | None:
-    """The trade-off of a study as it stands, from validation data alone; None before any trial."""
+    """Draw the trade-off of a study as it stands, from validation data alone.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        A study made by `create_study`.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure, or None
+        The figure; None before any trial has finished.
+    """
     problem = problem_of(study)
     trials = [
         trial
@@ -72,6 +83,13 @@ def update_figure(study: optuna.Study, trial: FrozenTrial | None = None) -> None
 
     For studies that another server shows: ``study.optimize(..., callbacks=[update_figure])``.
     `serve` does it by itself.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        A study made by `create_study`.
+    trial : optuna.trial.FrozenTrial, optional
+        The trial that has finished, which Optuna passes to callbacks. It is not needed.
     """
     figure = study_figure(study)
     if figure is not None:
@@ -127,7 +145,7 @@ def serve(
         The address on which the page is served. By default only this machine can see it.
     port : int, default 8080
         The port of the page. 0 takes a free one, which is then ``server.server_port``.
-    ready : callable
+    ready : callable, optional
         A function that is called with the server once it listens.
     """
     with make_server(
@@ -138,6 +156,7 @@ def serve(
 
 
 def _renew(storage: BaseStorage, study_id: int, drawn: dict[int, int]) -> None:
+    """Draw a study's figure again if a trial has finished since; ``drawn`` counts them."""
     try:
         attributes = storage.get_study_user_attrs(study_id)
     except KeyError:
@@ -153,9 +172,13 @@ def _renew(storage: BaseStorage, study_id: int, drawn: dict[int, int]) -> None:
 
 
 class _Server(ThreadingMixIn, WSGIServer):
+    """Answers every request in a thread of its own."""
+
     daemon_threads = True
 
 
 class _Quiet(WSGIRequestHandler):
+    """Answers requests without a log."""
+
     def log_message(self, format: str, *args: Any) -> None:
-        """A line for every poll of every page would drown what matters."""
+        """Log nothing: a line for every poll of every page would drown what matters."""
