@@ -7,8 +7,7 @@ from fractions import Fraction
 from numbers import Real
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import binom
+from scipy.special import betaincc, ndtri
 
 from riskpilot.errors import ProblemError, shown
 from riskpilot.losses import fewest_examples
@@ -318,7 +317,8 @@ def passing_probability(
     if largest is None:
         return 0.0
     if std is None:
-        return float(binom.cdf(math.floor(largest * n + 1e-9), n, risk))
+        most = math.floor(largest * n + 1e-9)  # the largest sum of 0/1 losses that passes
+        return 1.0 if most >= n else float(betaincc(most + 1, n - most, risk))
     z = (largest - risk) * math.sqrt(n) / max(std, 1e-12)
     return 0.5 * math.erfc(-z / math.sqrt(2))
 

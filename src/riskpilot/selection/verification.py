@@ -35,8 +35,8 @@ from riskpilot.problem import Problem
 Array = npt.NDArray[np.float64]
 Configs = Sequence[Mapping[str, Any]]
 Smooth = Callable[[Mapping[str, Any], Configs, ValidationLosses], Array | None]
-"""Estimates from a search space as JSON, configurations and validation losses; None: there are
-none."""
+"""A function that computes estimates from a search space as JSON, configurations and validation
+losses; None where they cannot be smoothed."""
 
 # How far estimates that another machine computed may lie from those of this one. Measured over
 # 1,500 fits whose inputs were moved by the last bit: at most 3e-13 of their size.
@@ -146,6 +146,7 @@ def _configs(certificate: Certificate, brought: Brought) -> tuple[dict[str, Any]
 
 
 def _trials(certificate: Certificate, brought: Brought) -> tuple[int, ...] | None:
+    """Find the numbers of the trials, as they were brought or as the certificate says."""
     if brought.trials is not None:
         return tuple(brought.trials)
     return None if certificate.trials is None else tuple(numbers_of(certificate.trials))
@@ -234,6 +235,7 @@ _DESCRIBED_APART = {*_NAMED, "configs", "candidates", "log_p", "chosen", "plan_d
 
 
 def _named_differences(found: Certificate, stored: Certificate) -> Iterator[str]:
+    """Write the differences that have a sentence of their own."""
     for name, words in _NAMED.items():
         if getattr(found, name) != getattr(stored, name):
             yield words
@@ -255,6 +257,7 @@ def _named_differences(found: Certificate, stored: Certificate) -> Iterator[str]
 
 
 def _configurations(found: Certificate, stored: Certificate) -> Iterator[str]:
+    """Name the first row that stands for another configuration."""
     if canonical(found.configs) == canonical(stored.configs):
         return
     for row in range(found.n_configs):
@@ -268,6 +271,7 @@ def _configurations(found: Certificate, stored: Certificate) -> Iterator[str]:
 
 
 def _p_values(found: Certificate, stored: Certificate) -> Iterator[str]:
+    """Name every p-value that differs."""
     if len(found.log_p) != len(stored.log_p):
         yield f"{len(found.log_p)} candidates were tested, not {len(stored.log_p)}"
         return
@@ -284,6 +288,7 @@ def _p_values(found: Certificate, stored: Certificate) -> Iterator[str]:
 
 
 def _other_differences(found: Certificate, stored: Certificate) -> Iterator[str]:
+    """Name every other field that differs, with both values."""
     for field in fields(Certificate):
         one, other = getattr(found, field.name), getattr(stored, field.name)
         if field.name not in _DESCRIBED_APART and not _close(one, other):
@@ -303,11 +308,13 @@ def _close(one: Any, other: Any) -> bool:
 
 
 def _brief(value: Any) -> str:
+    """Write a value in at most 200 characters."""
     text = str(value)
     return text if len(text) <= 200 else text[:197] + "..."
 
 
 def _chosen(certificate: Certificate) -> str:
+    """Write the choice of a certificate."""
     return "nothing" if certificate.config is None else str(certificate.config)
 
 
