@@ -1,1 +1,1 @@
-"""Speed against peers: ratios of medians, measured side by side in one run."""
+"""Speed against peers, as ratios of one run, and what survives of interrupted studies."""

@@ -17,7 +17,8 @@ import plotly.graph_objects as go
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from riskpilot.plots import Background, search_plane, with_theme
+from riskpilot.guarantee import Background
+from riskpilot.plots import search_plane, with_theme
 from riskpilot.study import (
     PROBLEM_KEY,
     SETTINGS_KEY,
@@ -44,7 +45,18 @@ Application = Callable[[dict[str, Any], _Answer], Iterable[bytes]]
 
 
 def study_figure(study: optuna.Study) -> go.Figure | None:
-    """The trade-off of a study as it stands, from validation data alone; None before any trial."""
+    """Draw the trade-off of a study as it stands, from validation data alone.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        A study made by `create_study`.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure, or None
+        The figure; None before any trial has finished.
+    """
     problem = problem_of(study)
     trials = [
         trial
@@ -58,8 +70,8 @@ def study_figure(study: optuna.Study) -> go.Figure | None:
     if not problem.has_open_limits:
         seed = study.user_attrs.get(SETTINGS_KEY, {}).get("seed", 0)
         search = sampler_for(study, problem, seed).picture(study, problem)
-    background = Background([t.params for t in trials], [t.number for t in trials])
-    figure = search_plane(validation_of(problem, records), search, background)
+    background = Background([t.params for t in trials], [t.number for t in trials], search=search)
+    figure = search_plane(validation_of(problem, records), background)
     figure = with_theme(figure, "neutral")
     # The dashboard's box is low and narrow; what does not fit is cut off.
     figure.update_layout(height=460, legend={"font": {"size": 11}, "y": -0.2})
@@ -71,6 +83,13 @@ def update_figure(study: optuna.Study, trial: FrozenTrial | None = None) -> None
 
     For studies that another server shows: ``study.optimize(..., callbacks=[update_figure])``.
     `serve` does it by itself.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        A study made by `create_study`.
+    trial : optuna.trial.FrozenTrial, optional
+        The trial that has finished, which Optuna passes to callbacks. It is not needed.
     """
     figure = study_figure(study)
     if figure is not None:
@@ -126,7 +145,7 @@ def serve(
         The address on which the page is served. By default only this machine can see it.
     port : int, default 8080
         The port of the page. 0 takes a free one, which is then ``server.server_port``.
-    ready : callable
+    ready : callable, optional
         A function that is called with the server once it listens.
     """
     with make_server(
@@ -137,6 +156,7 @@ def serve(
 
 
 def _renew(storage: BaseStorage, study_id: int, drawn: dict[int, int]) -> None:
+    """Draw a study's figure again if a trial has finished since; ``drawn`` counts them."""
     try:
         attributes = storage.get_study_user_attrs(study_id)
     except KeyError:
@@ -152,9 +172,13 @@ def _renew(storage: BaseStorage, study_id: int, drawn: dict[int, int]) -> None:
 
 
 class _Server(ThreadingMixIn, WSGIServer):
+    """Answers every request in a thread of its own."""
+
     daemon_threads = True
 
 
 class _Quiet(WSGIRequestHandler):
+    """Answers requests without a log."""
+
     def log_message(self, format: str, *args: Any) -> None:
-        """A line for every poll of every page would drown what matters."""
+        """Log nothing: a line for every poll of every page would drown what matters."""

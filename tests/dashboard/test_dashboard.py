@@ -73,11 +73,11 @@ def test_figure_knows_nothing_of_calibration(running, monkeypatch):
     assert not {t.name for t in figure.data} & {"certified", "chosen", "tested, not certified"}
 
 
-def test_studies_of_others_and_empty_ones_are_left_alone():
+def test_studies_of_others_and_empty_ones_are_left_alone(tmp_path):
     storage = optuna.storages.InMemoryStorage()
     other = optuna.create_study(storage=storage, study_name="other")
     empty = rp.create_study(
-        scenes.PROBLEM, storage=storage, study_name="empty", artifact_store=object()
+        scenes.PROBLEM, storage=storage, study_name="empty", artifact_store=tmp_path
     )
     assert dashboard.study_figure(empty) is None
     with served(storage) as address:

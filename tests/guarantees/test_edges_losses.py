@@ -672,3 +672,24 @@ def test_trials_of_several_precisions_keep_what_lies_at_the_ends():
         np.testing.assert_allclose(
             study.result.log_p[:, 0], binom.logcdf(above, 200, 0.1), rtol=1e-9
         )
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("largest", [0.3, 0.7])
+def test_weights_at_their_bound_are_there_in_any_precision(dtype, largest):
+    risk = rp.Risk("x", 0.3, weights="w", largest_weight=largest)
+    rng = np.random.default_rng(15)
+    x = rng.random((2, 1, 400)) < 0.1
+    heavy = rng.random((2, 400)) < 0.5
+    found = {
+        p_value(
+            risk,
+            {"x": x[1], "w": np.where(heavy[1], largest, 0.25).astype(kind)},
+            {"x": x[0], "w": np.where(heavy[0], largest, 0.25).astype(kind)},
+        )
+        for kind in (np.float64, dtype)
+    }
+    assert len(found) == 1
+    beyond = np.nextafter(dtype(largest), dtype(1))
+    with pytest.raises(rp.LossError, match="the bound that was declared"):
+        p_value(risk, {"x": x[1], "w": np.full(400, beyond)})

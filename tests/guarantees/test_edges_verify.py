@@ -361,3 +361,30 @@ def test_a_trial_that_is_gone_is_noticed(stored):
     path, check = stored
     execute(path, "UPDATE trials SET state = 'FAIL' WHERE number = 2")
     assert "trial 2 was considered" in str(check())
+
+
+# --- groups that nobody named --------------------------------------------------------------------
+
+
+def test_a_promise_names_its_groups_so_that_none_is_read_into_it(effort):
+    """A group of 0.4 % that is always wrong is absent from both samples in every other draw."""
+    risk = rp.Risk("error", 0.2, statistic=rp.WorstGroup())
+    problem = rp.Problem([risk], "cost")
+    certified, absent = 0, 0
+    for seed in range(40 * effort):
+        rng = np.random.default_rng(seed)
+        groups = rng.choice(["a", "b", "rare"], p=[0.498, 0.498, 0.004], size=200)
+        error = (rng.random(200) < 0.05) | (groups == "rare")
+        halves = [{"error": error[None, i::2], "groups": groups[i::2]} for i in (0, 1)]
+        if len({tuple(sorted(set(half["groups"]))) for half in halves}) > 1:
+            continue  # refused: one half has a group that the other has not
+        selection = rp.select_from_losses(
+            problem, validation={**halves[0], "cost": [1.0]}, calibration=halves[1]
+        )
+        named = selection.certificate.groups["error"]
+        assert named == sorted(set(halves[1]["groups"]))
+        if selection.config is not None:
+            certified += 1
+            absent += "rare" not in named
+            assert f"about these groups: {', '.join(named)}; it says nothing" in str(selection)
+    assert certified == absent >= 10 * effort

@@ -1,6 +1,7 @@
 """What every artifact store must do for losses, run on each of them."""
 
 import io
+import itertools
 
 import numpy as np
 import optuna
@@ -14,6 +15,7 @@ from riskpilot.study.records import (
     Record,
     decode,
     encode,
+    joined,
     read_calibration,
     read_validation,
     record_of,
@@ -267,3 +269,14 @@ def test_what_a_trial_carries_openly_tells_nothing_of_calibration_losses(store):
         open_parts.append((data, trial.values, trial.params))
     assert open_parts[0] == open_parts[1]
     assert isinstance(trial, optuna.trial.FrozenTrial)
+
+
+@pytest.mark.parametrize(
+    "kinds", list(itertools.permutations([np.float16, np.float32, np.float64]))
+)
+def test_rows_of_several_precisions_keep_what_lies_at_an_end_or_on_a_limit(kinds):
+    values = np.array([0.1, 0.3, 0.7])
+    risk = rp.Risk("x", 0.3, low=0.1, high=0.7, statistic=rp.Quantile())
+    rows = [{"x": values[None].astype(kind)} for kind in kinds]
+    found = joined(rp.Problem([risk], "cost"), iter(rows), 3)["x"]
+    np.testing.assert_array_equal(found, np.tile(values, (3, 1)))

@@ -44,12 +44,12 @@ FIRST: dict[str, tuple[str, ...]] = {
     "paired": ("test_paired*.py", "kits/test_p_value_kit.py"),
     "procedures": ("kits/test_procedure_kit.py", "test_procedures*.py"),
     "metrics": ("test_metrics*.py", "look/test_metrics.py", "test_problem*.py"),
-    "measures": ("test_measures*.py", "test_problem*.py", "test_bad_input.py"),
+    "measures": ("test_measures*.py", "test_problem*.py", "test_bad_input*.py"),
     "verification": ("test_verification*.py", "test_certificate*.py"),
     "sums": ("test_sums*.py", "test_statistics*.py", "kits/test_store_kit.py"),
 }
 CORE = (
-    *("test_bad_input.py", "test_problem*.py", "test_losses*.py", "test_groups*.py"),
+    *("test_bad_input*.py", "test_problem*.py", "test_losses*.py", "test_groups*.py"),
     *("test_statistics*.py", "test_evidence*.py", "test_conditional.py", "test_plan*.py"),
     *("test_selection*.py", "test_certificate*.py", "test_ledger*.py", "test_study.py"),
     *("kits/test_procedure_kit.py", "kits/test_p_value_kit.py", "kits/test_store_kit.py"),
@@ -110,7 +110,7 @@ def test_files(module: str) -> list[str]:
     files = [
         str(path.relative_to(ROOT))
         for pattern in patterns
-        for path in sorted((ROOT / "tests").glob(pattern))
+        for path in sorted((ROOT / "tests").glob(f"**/{pattern}"))
     ]
     return [f"src/riskpilot/{module}", *dict.fromkeys(files)]  # its doctests before all others
 

@@ -80,14 +80,14 @@ def test_shown_candidates_surround_the_decision():
 
 
 def test_history_steps_down_to_the_best_that_keeps_the_limits(search):
-    figure = plots.search_history(search.validation, search.search, search.background)
+    figure = plots.search_history(search.validation, search.background)
     best = next(t for t in figure.data if t.name.startswith("best"))
     assert list(best.y) == sorted(best.y, reverse=True)
     assert {"initial", "proposed"} <= names(figure)
 
 
 def test_a_running_search_is_drawn_from_validation_alone(search):
-    figure = plots.search_plane(search.validation, search.search, search.background)
+    figure = plots.search_plane(search.validation, search.background)
     assert not names(figure) & {"certified", "chosen", "tested, not certified"}
 
 

@@ -85,6 +85,9 @@ SHOWN = {
     "demographic_parity_ratio >= 0.8 (smallest ratio of groups)": rp.Risk(
         "demographic_parity_ratio", at_least=0.8
     ),
+    "ratio of rate >= 0.8 (smallest ratio of groups)": rp.Risk(
+        "rate", at_least=0.8, statistic=rp.Ratio()
+    ),
     "rate <= 0.2 (one minus the smallest ratio of groups)": rp.Risk(
         "rate", 0.2, statistic=rp.Ratio()
     ),

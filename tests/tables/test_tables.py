@@ -164,6 +164,68 @@ def test_csv_and_parquet_and_npz_give_one_certificate(tmp_path: Path) -> None:
     assert len(digests) == 1
 
 
+def test_names_beside_losses_are_read_as_they_are_written(written: Callable[..., Path]) -> None:
+    names = [
+        "1",
+        "01",
+        "1.0",
+        "true",
+        " a",
+        "a",
+        str(2**53),
+        str(2**53 + 1),
+        "NA",
+        "é",
+        "x | y",
+        "-",
+    ]
+    rows = [row for i, row in enumerate(long_rows(with_ids=False)) if i < 36 or (i - 36) % 15 < 12]
+    rows = [row | {"who": names[i % 12]} for i, row in enumerate(rows)]  # 12 of each split
+    table = read_losses(written(rows), ["who"])
+    assert table.validation["who"].tolist() == names
+    assert table.calibration["who"].tolist() == names
+
+
+def test_names_that_differ_between_configurations_are_refused(written: Callable[..., Path]) -> None:
+    rows = [row | {"who": str(i % 5)} for i, row in enumerate(long_rows(with_ids=False))]
+    with pytest.raises(TableError, match="'who' must be the same for every configuration"):
+        read_losses(written(rows), ["who"])
+
+
+def test_names_that_are_missing_for_some_are_refused(written: Callable[..., Path]) -> None:
+    rows = [row | {"who": "a"} for row in long_rows(with_ids=False)]
+    for row in rows[::12]:
+        row["who"] = None
+    with pytest.raises(TableError, match=r"missing|same for every"):
+        read_losses(written(rows), ["who"])
+
+
+def test_names_that_a_split_lacks_are_not_there(written: Callable[..., Path]) -> None:
+    rows = [
+        row | {"who": "a" if row["split"] == "validation" else None}
+        for row in long_rows(with_ids=False)
+    ]
+    table = read_losses(written(rows), ["who"])
+    assert "who" in table.validation
+    assert "who" not in table.calibration
+
+
+def test_ids_are_told_apart_as_they_are_written(written: Callable[..., Path]) -> None:
+    ids = {"validation": ["1", "01", "1.0", " 1"], "calibration": [str(2**53), str(2**53 + 1)]}
+    rows: list[dict[str, object]] = [
+        {"split": split, "config": config, "example": example, "error": i % 2, "cost": 1.0}
+        for split, examples in ids.items()
+        for config in ("a", "b")
+        for i, example in enumerate(examples)
+    ]
+    table = read_losses(written(rows))
+    assert table.validation_ids is not None
+    assert sorted(table.validation_ids.tolist()) == sorted(ids["validation"])
+    random.Random(0).shuffle(rows)
+    again = read_losses(written(rows, "shuffled"))
+    np.testing.assert_array_equal(table.validation["error"], again.validation["error"])
+
+
 def test_words_for_booleans_and_for_nothing_are_read(tmp_path: Path) -> None:
     path = tmp_path / "words.csv"
     path.write_text(
@@ -235,6 +297,22 @@ WHOLE = npz(**{"validation.error": np.random.rand(50, 50), "calibration.error": 
         ("one.csv", HEAD + "validation,a,0\n", "no calibration rows"),
         ("config.csv", GOOD + "validation,,0\n", "column config is empty"),
         ("word.csv", GOOD + "validation,a,zero\n", "line 4 has 'zero'"),
+        (
+            "twins.csv",
+            HEAD + "validation,0.5,0\nvalidation,0.50,1\ncalibration,0.5,0\n",
+            "'0.5' and '0.50' mean the same",
+        ),
+        (
+            "spaces.csv",
+            HEAD + "validation,a,0\nvalidation,a ,0\ncalibration,a,0\n",
+            "the same number of",
+        ),
+        (
+            "groups.csv",
+            "split,config,error,g\nvalidation,a,0,x\nvalidation,b,0,y\ncalibration,a,0,x\n"
+            "calibration,b,0,x\n",
+            "losses of 'g' must be numbers",
+        ),
         ("ragged.csv", GOOD + "validation,b,0\nvalidation,b,1\n", "the same number of"),
         ("absent.csv", GOOD + "validation,b,0\n", "the same number of"),
         ("short.csv", GOOD + "validation,a\n", "every row needs 3 fields"),

@@ -1,4 +1,4 @@
-"""The command line: one module per command."""
+"""The command line: one module per command, and the options and output they share."""
 
 from riskpilot.cli.app import app
 

@@ -35,9 +35,12 @@ SAFE = {"reweigh": 0.0, "learning_rate": 0.2}  # plain training: the lowest erro
 
 @dataclass(frozen=True)
 class Setting:
-    """The limit on the error; how many configurations are tried; how many people train, validate
-    and calibrate (the others test); how many trees a model has; how many times the choice is made
-    again on data drawn anew."""
+    """The sizes of a run.
+
+    ``limit``: the largest error allowed; ``trials``: how many configurations are tried; ``train``,
+    ``validation``, ``calibration``: numbers of people, the others test; ``trees``: of each model;
+    ``draws``: how many times the choice is made again on data drawn anew.
+    """
 
     limit: float = 0.15
     trials: int = 14
@@ -68,7 +71,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What a model does on one part of the data: who it gives a high income, and where it errs."""
+    """What a model does on some people: to whom it gives a high income, and where it errs."""
 
     predicted: BoolArray
     error: BoolArray
@@ -76,9 +79,11 @@ class Outcomes:
 
     @property
     def gap(self) -> float:
+        """The gap between the two groups."""
         return parity_gap(self.predicted, self.male)
 
     def part(self, rows: IntArray | slice) -> "Outcomes":
+        """Take some of the people."""
         return Outcomes(self.predicted[rows], self.error[rows], self.male[rows])
 
 
@@ -115,7 +120,7 @@ class Demo:
 
     @property
     def usual(self) -> Trained | None:
-        """The usual practice: the smallest gap among those that keep the limit on validation."""
+        """The choice of common practice: the smallest gap that keeps the limit on validation."""
         errors = np.array([float(one.validation.error.mean()) for one in self.trained])
         gaps = np.array([one.validation.gap for one in self.trained])
         row = _best_within(errors, gaps, _limit(self.problem))
@@ -123,6 +128,7 @@ class Demo:
 
 
 def demo_problem(setting: Setting) -> Problem:
+    """Write the limit on the error, and the gap as the free objective."""
     return Problem([Risk("error", limit=setting.limit)], minimize="gap", delta=DELTA)
 
 
@@ -183,7 +189,7 @@ def compare(
     seed: int = 0,
     after_each: Callable[[], None] = lambda: None,
 ) -> dict[str, Habit]:
-    """How often each way to choose among the trained models breaks the limit.
+    """Count how often each way to choose among the trained models breaks the limit.
 
     The held-out people, whom neither training nor search has seen, stand in for the world. Many
     times validation and calibration data is drawn from them (with replacement, so that they are the
@@ -216,7 +222,7 @@ def compare(
 
 
 def load(setting: Setting, seed: int) -> Data:
-    """Adult without the columns of sex, dealt by a permutation drawn from the seed."""
+    """Load Adult without the columns of sex, and deal its people at random to the parts."""
     adult = load_adult()
     keep = [i for i, name in enumerate(adult.feature_names) if not name.startswith("sex_")]
     order = np.random.default_rng(seed).permutation(len(adult.label))
@@ -244,7 +250,7 @@ def train(data: Data, config: dict[str, float], trees: int, seed: int) -> Traine
 
 
 def fair_weights(label: BoolArray, male: BoolArray) -> FloatArray:
-    """Weights under which label and group are independent: P(label) P(group) / P(both).
+    """Compute weights under which label and group are independent: P(label) P(group) / P(both).
 
     >>> label, male = np.array([True, True, False, False]), np.array([True, True, True, False])
     >>> fair_weights(label, male)
@@ -261,21 +267,24 @@ def fair_weights(label: BoolArray, male: BoolArray) -> FloatArray:
 
 
 def parity_gap(predicted: BoolArray, male: BoolArray) -> float:
-    """How much more often one group is given a high income than the other."""
+    """Compute how much more often one group is given a high income than the other."""
     return abs(float(predicted[male].mean() - predicted[~male].mean()))
 
 
 def _outcomes(data: Data, model: Any, rows: IntArray) -> Outcomes:
+    """Predict for some people, and compare with the truth."""
     predicted = np.asarray(model.predict(data.features[rows]), dtype=bool)
     return Outcomes(predicted, predicted != data.label[rows], data.male[rows])
 
 
 def _best_within(errors: FloatArray, gaps: FloatArray, limit: float) -> int | None:
+    """Find the smallest gap among the errors up to the limit; None where there is none."""
     feasible = np.flatnonzero(errors <= limit)
     return int(feasible[np.argmin(gaps[feasible])]) if len(feasible) else None
 
 
 def _habit(rows: list[int | None], truth: FloatArray, limit: float) -> Habit:
+    """Look up what the choices do to everybody; ``truth``: error and gap of each model."""
     chosen = truth[[row for row in rows if row is not None]]
     return Habit(
         broken=float((chosen[:, 0] > limit).sum()) / len(rows),
@@ -285,6 +294,7 @@ def _habit(rows: list[int | None], truth: FloatArray, limit: float) -> Habit:
 
 
 def _limit(problem: Problem) -> float:
+    """Return the limit on the error."""
     limit = problem.risks[0].limit
     assert limit is not None
     return limit

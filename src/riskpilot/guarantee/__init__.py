@@ -1,5 +1,6 @@
 """From validation losses to a frozen test, and from calibration losses to a certificate."""
 
+from riskpilot.guarantee.background import Background, SearchOutline, config_in_words
 from riskpilot.guarantee.bounds import upper_bounds
 from riskpilot.guarantee.certificate import Certificate, Use, issue, now, p_in_words, versions
 from riskpilot.guarantee.certificate_shape import (
@@ -50,6 +51,7 @@ __all__ = [
     "SCHEMA",
     "TOLD",
     "VERSIONS",
+    "Background",
     "Certificate",
     "Graphical",
     "Interval",
@@ -57,6 +59,7 @@ __all__ = [
     "Question",
     "RiskPlan",
     "Seal",
+    "SearchOutline",
     "TestPlan",
     "TestResult",
     "Use",
@@ -65,6 +68,7 @@ __all__ = [
     "chain",
     "check_certificate",
     "check_procedure",
+    "config_in_words",
     "config_of",
     "differences_from_seal",
     "family",

@@ -7,7 +7,7 @@ from fractions import Fraction
 from numbers import Real
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import betaincc
 
 from riskpilot.errors import ProblemError, shown
 from riskpilot.guarantee import risk_tests
@@ -84,7 +84,7 @@ class RiskPlan:
 
 
 def split_labelled(n: int) -> tuple[int, int]:
-    """How many of n labelled examples to use for validation, and how many for calibration.
+    """Say how many of n labelled examples to use for validation, and how many for calibration.
 
     Validation steers the search and orders the candidates; calibration has to prove the result,
     and gets twice as many. Which examples go where must be drawn at random.
@@ -128,7 +128,7 @@ def plan_calibration(
     binary: bool = True,
     deviations: Mapping[str, float] | None = None,
 ) -> list[RiskPlan]:
-    """What ``n_calibration`` examples can show about every risk of a problem.
+    """Say what ``n_calibration`` examples can show about every risk of a problem.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def as_number(value: object) -> float | None:
 
 
 def planning_family(risk: Risk, test: str, deviation: float | None) -> tuple[str, float | None]:
-    """The family that foretells what a test will let pass, and the deviation on the unit scale.
+    """Choose the family that foretells what passes, and the deviation on the unit scale.
 
     Where the statistic is no mean of losses this is the normal approximation, and a deviation that
     is not known is the largest that 0/1 losses have.
@@ -293,15 +293,17 @@ def planning_family(risk: Risk, test: str, deviation: float | None) -> tuple[str
 def passing_probability(
     family: str, limit: float, risk: float, n: int, delta: float, std: float | None = None
 ) -> float:
-    """The probability that n losses of mean ``risk`` pass; all on the unit scale.
+    """Compute the probability that n losses of mean ``risk`` pass; all on the unit scale.
 
-    Exact for 0/1 losses; a normal approximation where a standard deviation ``std`` is given.
+    It is exact for 0/1 losses, and a normal approximation where a standard deviation ``std`` is
+    given.
     """
     largest = _largest_mean(family, limit, n, delta, std)
     if largest is None:
         return 0.0
     if std is None:
-        return float(binom.cdf(math.floor(largest * n + 1e-9), n, risk))
+        most = math.floor(largest * n + 1e-9)  # the largest sum of 0/1 losses that passes
+        return 1.0 if most >= n else float(betaincc(most + 1, n - most, risk))
     z = (largest - risk) * math.sqrt(n) / max(std, 1e-12)
     return 0.5 * math.erfc(-z / math.sqrt(2))
 
@@ -314,9 +316,12 @@ def samples_for_power(
     power: float = 0.9,
     std: float | None = None,
 ) -> int | None:
-    """The number of examples with which a true ``risk`` passes with probability ``power``; None
-    where `MOST_EXAMPLES` are not enough."""
-    # 0/1 losses make power rise in small steps back and forth: look a little around the first.
+    """Find the number of examples with which a true ``risk`` passes with probability ``power``.
+
+    It is None where `MOST_EXAMPLES` are not enough.
+    """
+    # With 0/1 losses power rises and falls in small steps as n grows, so that numbers a little
+    # smaller than the one that bisection finds are tried, too.
     n = _first(lambda m: passing_probability(family, limit, risk, m, delta, std) >= power)
     if n > MOST_EXAMPLES:
         return None
@@ -330,7 +335,7 @@ def samples_for_power(
 def samples_to_pass(
     family: str, limit: float, mean: float, delta: float, std: float | None = None
 ) -> int:
-    """The number of examples with which this empirical ``mean`` (unit scale) passes."""
+    """Find the number of examples with which this empirical ``mean`` (unit scale) passes."""
 
     def passes(n: int) -> bool:
         largest = _largest_mean(family, limit, n, delta, std)
@@ -342,7 +347,7 @@ def samples_to_pass(
 def _largest_mean(
     family: str, limit: float, n: int, delta: float, std: float | None
 ) -> float | None:
-    """`largest_passing_mean` at any n: from very large ones on, nearly so and at once."""
+    """Compute `largest_passing_mean` at any n; at very large ones by a normal approximation."""
     variance = limit * (1 - limit)
     errors_at_large_n = family_named(family).errors_at_large_n
     if errors_at_large_n is None or n * variance < _LARGE_VARIANCE:
@@ -351,8 +356,10 @@ def _largest_mean(
 
 
 def _first(holds: Callable[[int], bool]) -> int:
-    """The smallest n at which a condition that stays true becomes true, by doubling and halving; a
-    number above `MOST_EXAMPLES` where it is not true up to there."""
+    """Find the smallest n at which a condition that stays true becomes true, by bisection.
+
+    It is above `MOST_EXAMPLES` where the condition is not true up to there.
+    """
     low, high = 0, 1
     while not holds(high):
         if high == MOST_EXAMPLES:

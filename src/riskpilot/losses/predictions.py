@@ -33,7 +33,7 @@ def losses_from_predictions(
     positive: int | None = None,
     abstain: int | None = None,
 ) -> dict[str, Array]:
-    """The losses of every risk that is known by its name, and of the free objective if it is.
+    """Make the losses of every risk that is known by its name, and of the free objective if it is.
 
     Parameters
     ----------
@@ -84,6 +84,7 @@ def losses_from_predictions(
     metrics = [*_metrics(named), *([] if free is None else [free.metric])]
     codes = _meaning_of_codes(metrics, truth, [predicted, *others.values()], positive, abstain)
     given = _Given(truth, codes, groups, reference)
+    _check_one_each(risks, groups, reference)
     result: dict[str, Array] = {}
     for risk in risks:
         known = meaning(risk.name)
@@ -120,8 +121,14 @@ def check_losses(
         Whose losses to look at.
     losses : mapping of names to arrays of shape (m,) or (n, m)
         What is to be passed to a selection.
-    labels, predictions, positive, abstain
-        As in `losses_from_predictions`.
+    labels : array of shape (m,)
+        The true classes, as whole numbers or booleans.
+    predictions : array of shape (m,) or (n, m)
+        The predicted classes, of one configuration or of many.
+    positive : int, optional
+        The positive class, as in `losses_from_predictions`.
+    abstain : int, optional
+        The prediction that hands an example over. None: no prediction does.
 
     Raises
     ------
@@ -183,8 +190,7 @@ def _asked(problem: Problem | Risk | Iterable[Risk]) -> tuple[tuple[Risk, ...], 
         return problem.risks, problem.minimize
     risks = (problem,) if isinstance(problem, Risk) else problem
     some = tuple(risks) if isinstance(risks, Iterable) else (risks,)
-    odd = next((risk for risk in some if not isinstance(risk, Risk)), None)
-    if odd is not None or not some:
+    if not some or not all(isinstance(risk, Risk) for risk in some):
         raise ProblemError(
             f"Losses are made for a Problem, a Risk or a list of them, but this is "
             f'{told(problem)}. Write Risk("precision", at_least=0.9).'
@@ -194,6 +200,24 @@ def _asked(problem: Problem | Risk | Iterable[Risk]) -> tuple[tuple[Risk, ...], 
 
 def _metrics(risks: Iterable[Risk]) -> list[Metric]:
     return [known.metric for risk in risks if (known := meaning(risk.name)) is not None]
+
+
+def _check_one_each(risks: Iterable[Risk], groups: Beside, reference: Beside) -> None:
+    """Refuse one array for what risks give different names: it cannot be all of them."""
+    named = {
+        "groups": {risk.groups for risk in risks if risk.needs_groups},
+        "reference": {
+            risk.statistic.reference for risk in risks if isinstance(risk.statistic, Difference)
+        },
+    }
+    for what, given in (("groups", groups), ("reference", reference)):
+        if given is not None and not isinstance(given, Mapping) and len(named[what]) > 1:
+            several = sorted(named[what])
+            raise LossError(
+                f"The risks speak of {' and '.join(map(repr, several))}, but {what} is one array, "
+                f"and it is not said which of them it is. Give each by its name: "
+                f"{what}={{{several[0]!r}: array, ...}}."
+            )
 
 
 def _read_predictions(
@@ -309,7 +333,8 @@ class _Given:
         if risk.needs_groups and (known is not None or self._has(risk.groups)):
             result[risk.groups] = self._groups_of(risk.groups)
         within = risk.statistic.label_name
-        if within is not None and (known is not None or self._has(within)):
+        by_name = isinstance(self.groups, Mapping) and within in self.groups
+        if within is not None and (known is not None or by_name):
             result[within] = self._labels_of(within, known)
         if isinstance(risk.statistic, Difference) and known is not None:
             name = risk.statistic.reference

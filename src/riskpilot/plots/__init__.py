@@ -2,13 +2,12 @@
 
 from riskpilot.plots.history import search_history
 from riskpilot.plots.planning import power_curves
+from riskpilot.plots.points import validation_points
 from riskpilot.plots.sequence import p_value_sequence, risk_bounds, shown_positions
 from riskpilot.plots.style import save_figure, template, with_theme
-from riskpilot.plots.trade_off import Background, Search, risk_plane, search_plane, trade_off
+from riskpilot.plots.trade_off import risk_plane, search_plane, trade_off
 
 __all__ = [
-    "Background",
-    "Search",
     "p_value_sequence",
     "power_curves",
     "risk_bounds",
@@ -19,5 +18,6 @@ __all__ = [
     "shown_positions",
     "template",
     "trade_off",
+    "validation_points",
     "with_theme",
 ]

@@ -6,32 +6,45 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from riskpilot.guarantee import Background
 from riskpilot.losses import ValidationLosses
-from riskpilot.plots.style import BLUE, GREEN, GREY, ORANGE, RED, styled, words
-from riskpilot.plots.trade_off import Background, Search
+from riskpilot.plots.points import escaped, hover_labels, kept, validation_points
+from riskpilot.plots.style import BLUE, GREEN, GREY, ORANGE, RED, styled
 
 
-def search_history(
-    validation: ValidationLosses,
-    search: Search | None = None,
-    background: Background | None = None,
-) -> go.Figure:
-    """Risks and the free objective by trial; the step is the best that keeps every limit so far."""
+def search_history(validation: ValidationLosses, background: Background | None = None) -> go.Figure:
+    """Draw risks and the free objective by trial.
+
+    The step in the last panel is the best value so far that keeps every limit on validation data.
+
+    Parameters
+    ----------
+    validation : ValidationLosses
+        The validation losses of every configuration, ``selection.validation``.
+    background : Background, optional
+        The trials for the labels, and the search, ``selection.background``.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One panel for each risk, and one for the free objective.
+    """
     background = background or Background()
+    search = background.search
     problem = validation.problem
     n = len(validation.free)
     rows = len(problem.risks) + 1
     figure = make_subplots(rows=rows, cols=1, shared_xaxes=True, vertical_spacing=0.05)
     number = np.array(background.numbers if len(background.numbers) else range(n))
     pool = np.array(search.pool if search else [False] * n, dtype=bool)
-    labels = [background.label(row) for row in range(n)]
+    labels, values = hover_labels(background, n), validation_points(validation)
     feasible = np.ones(n, dtype=bool)
     titles = [*(risk.title for risk in problem.risks), problem.minimize]
     for i, title in enumerate(titles):
         place: dict[str, Any] = {"row": i + 1, "col": 1}
+        y = values[:, i]
         if i < len(problem.risks):
             risk = problem.risks[i]
-            y = risk.from_unit(validation.risks[risk.name].summary.mean)
             if search and np.isfinite(search.intervals[i].high):
                 part = search.intervals[i]
                 figure.add_hrect(
@@ -48,8 +61,6 @@ def search_history(
                 line = {"color": RED, "width": 2}
                 figure.add_hline(y=risk.limit, line=line, exclude_empty_subplots=False, **place)
                 feasible &= y <= risk.limit
-        else:
-            y = validation.free
         for kind, mask, colour in (("initial", pool, GREY), ("proposed", ~pool, BLUE)):
             if search is None and kind == "initial":
                 continue
@@ -60,12 +71,12 @@ def search_history(
                 legendgroup=kind,
                 showlegend=i == 0,
                 mode="markers",
-                text=[label for label, kept in zip(labels, mask, strict=True) if kept],
-                hovertemplate=f"%{{text}}<br>{words(title)} %{{y:.4g}}<extra></extra>",
+                text=kept(labels, mask),
+                hovertemplate=f"%{{text}}<br>{escaped(title)} %{{y:.4g}}<extra></extra>",
                 marker={"size": 7, "color": colour},
                 **place,
             )
-        figure.update_yaxes(title_text=words(title), **place)
+        figure.update_yaxes(title_text=escaped(title), **place)
     best = np.minimum.accumulate(np.where(feasible, validation.free, np.inf))
     reached = np.isfinite(best)
     figure.add_scatter(

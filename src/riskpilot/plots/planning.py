@@ -14,7 +14,8 @@ from riskpilot.guarantee import (
     plan_calibration,
     planning_family,
 )
-from riskpilot.plots.style import GREY, RED, styled, words
+from riskpilot.plots.points import escaped
+from riskpilot.plots.style import GREY, RED, styled
 from riskpilot.problem import Problem, Risk
 
 _MARGINS = (0.5, 0.7, 0.8, 0.9)
@@ -44,12 +45,15 @@ def power_curves(
         One curve each; by default 50, 70, 80 and 90 % of the limit.
     n_calibration : int, optional
         The size that is planned, drawn as a line.
-    binary, deviations
-        As in `plan_calibration`.
+    binary : bool, default True
+        Whether the losses are 0 or 1.
+    deviations : mapping of str to float, optional
+        Standard deviations of losses that are not, by the name of the risk.
 
     Returns
     -------
     plotly.graph_objects.Figure
+        One curve for each true risk.
 
     Raises
     ------
@@ -112,7 +116,7 @@ def power_curves(
         )
     figure.update_xaxes(title_text="calibration examples", type="log", tickformat=",~s")
     figure.update_yaxes(title_text="probability to pass", range=[0, 1.02], tickformat=".0%")
-    title = f"What it takes to certify {words(chosen.says(at_most='≤', at_least='≥'))}"
+    title = f"What it takes to certify {escaped(chosen.says(at_most='≤', at_least='≥'))}"
     return styled(figure, title, height=440)
 
 

@@ -5,14 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from riskpilot.guarantee import TestPlan, TestResult, upper_bounds
-from riskpilot.plots.style import GREEN, GREY, RED, SKY, styled, told, words
-
-FloatArray = npt.NDArray[np.float64]
+from riskpilot.guarantee import TestPlan, TestResult, p_in_words, upper_bounds
+from riskpilot.plots.points import config_label, escaped
+from riskpilot.plots.style import GREEN, GREY, RED, SKY, styled
 
 _SMALLEST = 1e-12  # smaller p-values are drawn here: the eye asks how they compare with delta
 
@@ -20,7 +18,22 @@ _SMALLEST = 1e-12  # smaller p-values are drawn here: the eye asks how they comp
 def p_value_sequence(
     plan: TestPlan, result: TestResult, configs: Sequence[Mapping[str, Any]] = ()
 ) -> go.Figure:
-    """Calibration p-values in testing order, against delta; ``configs`` of the candidates."""
+    """Draw the calibration p-values in testing order, against delta.
+
+    Parameters
+    ----------
+    plan : TestPlan
+        The frozen test of a selection, ``selection.plan``.
+    result : TestResult
+        What calibration data said of the candidates, ``selection.result``.
+    configs : sequence of mappings, optional
+        The candidates in testing order, for the labels: ``selection.candidates``.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One point for each candidate.
+    """
     position = np.arange(1, len(plan.order) + 1)
     p = np.exp(np.maximum(result.worst_log_p, math.log(_SMALLEST)))
     figure = go.Figure()
@@ -66,8 +79,22 @@ def p_value_sequence(
 
 
 def shown_positions(result: TestResult, chosen: int | None, most: int = 8) -> list[int]:
-    """The candidates around the decision, in testing order: the choice, those next to it, and the
-    first that failed."""
+    """Pick the candidates around the decision: the choice, the first that failed, and those nearby.
+
+    Parameters
+    ----------
+    result : TestResult
+        What calibration data said of the candidates.
+    chosen : int, or None
+        The position of the choice in the test; None where nothing passed.
+    most : int, default 8
+        How many candidates to pick at most.
+
+    Returns
+    -------
+    list of int
+        Their positions, in testing order.
+    """
     n = len(result.passed)
     failed = np.flatnonzero(~result.passed)
     if chosen is None:
@@ -86,10 +113,28 @@ def risk_bounds(
     configs: Sequence[Mapping[str, Any]] = (),
     positions: Sequence[int] | None = None,
 ) -> go.Figure:
-    """Calibration risks, with the smallest limit that each candidate would have passed.
+    """Draw calibration risks, with the smallest limit that each candidate would have passed.
 
     A bar ends at the upper bound that the candidate's own test gives at delta; where it ends before
     the limit, the candidate passes. The promise of a selection is about the limits.
+
+    Parameters
+    ----------
+    plan : TestPlan
+        The frozen test of a selection, ``selection.plan``.
+    result : TestResult
+        What calibration data said of the candidates, ``selection.result``.
+    chosen : int, or None
+        The position of the choice in the test, ``selection.certificate.chosen``.
+    configs : sequence of mappings, optional
+        The candidates in testing order, for the labels: ``selection.candidates``.
+    positions : sequence of int, optional
+        Which candidates to show; those of `shown_positions` by default.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One panel for each risk.
     """
     shown = list(shown_positions(result, chosen) if positions is None else positions)
     bounds = upper_bounds(plan, result, shown)
@@ -113,7 +158,7 @@ def risk_bounds(
                 customdata=np.column_stack([bounds[kept, i], [result.n[shown[j], i] for j in kept]])
                 if kept
                 else None,
-                hovertemplate=f"{words(risk.title)} %{{x:.4g}} on %{{customdata[1]:,}} examples"
+                hovertemplate=f"{escaped(risk.title)} %{{x:.4g}} on %{{customdata[1]:,}} examples"
                 "<br>upper bound %{customdata[0]:.4g}<extra></extra>",
                 error_x={
                     "type": "data",
@@ -135,20 +180,19 @@ def risk_bounds(
         if i == 0:
             line = {"color": RED, "width": 2}
             figure.add_scatter(x=[None], y=[None], name="limit", mode="lines", line=line, **place)
-        figure.update_xaxes(title_text=words(risk.title), row=1, col=i + 1)
+        figure.update_xaxes(title_text=escaped(risk.title), row=1, col=i + 1)
     figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], gridcolor=f"{GREY}40")
     title = "Risks on calibration data, with upper bounds"
     return styled(figure, title, height=220 + 34 * len(shown))
 
 
 def _name(configs: Sequence[Mapping[str, Any]], position: int, chosen: bool) -> str:
-    config = f"  {told(dict(configs[position]), longest=34)}" if len(configs) else ""
-    text = f"{position + 1}{config}"
+    """Write the label of a candidate on an axis; the choice has a star."""
+    text = f"{position + 1}{config_label(configs, position, '  ', longest=34)}"
     return f"<b>{text} ★</b>" if chosen else text
 
 
 def _hover(result: TestResult, configs: Sequence[Mapping[str, Any]], i: int) -> str:
-    exponent = result.worst_log_p[i] / math.log(10)
-    p = f"{10**exponent:.3g}" if exponent > -300 else f"10^{exponent:.0f}"
-    config = f"<br>{told(dict(configs[i]))}" if len(configs) else ""
-    return f"p = {p}{config}"
+    """Write what is shown when the pointer is over a candidate."""
+    p = p_in_words(float(result.worst_log_p[i]))
+    return f"p = {p}{config_label(configs, i, '<br>')}"

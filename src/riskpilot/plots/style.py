@@ -1,8 +1,6 @@
 """One look for every figure, on light and on dark paper, and their way into files."""
 
-import html
 from pathlib import Path
-from typing import Any
 
 import plotly.graph_objects as go
 
@@ -27,7 +25,23 @@ _THEMES = {
 
 
 def template(theme: str) -> go.layout.Template:
-    """The look of a theme: "light", "dark", or "neutral" for a page whose paper is not known."""
+    """Make the plotly template of a theme.
+
+    Parameters
+    ----------
+    theme : {"light", "dark", "neutral"}
+        The paper that the figure is for; "neutral" is legible on both.
+
+    Returns
+    -------
+    plotly.graph_objects.layout.Template
+        The colours, fonts and axes of the theme.
+
+    Raises
+    ------
+    PlotError
+        If there is no such theme.
+    """
     if theme not in _THEMES:
         raise PlotError(
             f"A figure's theme is one of {', '.join(_THEMES)}, but it is {theme!r}. "
@@ -73,30 +87,33 @@ def styled(figure: go.Figure, title: str, *, height: int = 500) -> go.Figure:
 
 
 def with_theme(figure: go.Figure, theme: str) -> go.Figure:
-    """A copy of a figure in another theme.
+    """Copy a figure into another theme.
 
+    Parameters
+    ----------
+    figure : plotly.graph_objects.Figure
+        A figure of riskpilot. It is not changed.
+    theme : {"light", "dark", "neutral"}
+        The paper that the copy is for; "neutral" is legible on both.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        The copy.
+
+    Raises
+    ------
+    PlotError
+        If there is no such theme.
+
+    Examples
+    --------
     >>> with_theme(styled(go.Figure(), "A title"), "dark").layout.template.layout.paper_bgcolor
     '#16191d'
     """
     copy = go.Figure(figure)
     copy.update_layout(template=template(theme))
     return copy
-
-
-def words(text: object) -> str:
-    """A user's words inside a figure, where plotly would read some of them as markup."""
-    return html.escape(str(text), quote=False)
-
-
-def told(config: Any, *, longest: int = 60) -> str:
-    """A configuration in one line, for a label or a hover text."""
-    if not isinstance(config, dict):
-        return words(config)
-    parts = ", ".join(
-        f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
-        for name, value in config.items()
-    )
-    return words(parts if len(parts) <= longest else parts[: longest - 1] + "…")
 
 
 def save_figure(
@@ -108,10 +125,34 @@ def save_figure(
     scale: float = 2.0,
     theme: str = "light",
 ) -> Path:
-    """Write a figure to .png, .svg, .pdf, .jpg or .webp for a paper, or to a page, .html.
+    """Write a figure to a picture for a paper, or to a page that needs no network.
 
-    Pictures need the package kaleido and a Chrome or Chromium; neither needs a network. ``scale``:
-    pixels per point of a .png. Returns where the file is.
+    Pictures need the package kaleido and a Chrome or Chromium; neither needs a network.
+
+    Parameters
+    ----------
+    figure : plotly.graph_objects.Figure
+        The figure. It is not changed.
+    path : str or Path
+        The file. Its ending says what is written: .png, .svg, .pdf, .jpg or .webp, or .html.
+    width : int, default 900
+        The width of a picture, in points.
+    height : int, optional
+        The height of a picture, in points; that of the figure by default.
+    scale : float, default 2.0
+        The number of pixels per point of a .png.
+    theme : {"light", "dark", "neutral"}, default "light"
+        The paper that the file is for.
+
+    Returns
+    -------
+    Path
+        The same path.
+
+    Raises
+    ------
+    PlotError
+        If the ending or the theme is not known, or what draws pictures is not installed.
     """
     path = Path(path)
     kind = path.suffix.lower().removeprefix(".")
@@ -135,6 +176,7 @@ def save_figure(
 
 
 def _cannot_write(path: Path, error: Exception) -> Exception:
+    """Make an error that names what is missing and the way to get it, where that is known."""
     words_of_error = f"{type(error).__name__}: {error}".lower()
     if "kaleido" in words_of_error and "chrome" not in words_of_error:
         lacks = "the package kaleido is missing. Install it: pip install 'riskpilot[figures]'"

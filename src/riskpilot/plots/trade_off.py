@@ -1,49 +1,34 @@
 """The trade-off plane: every configuration on validation data, the limits, the test, the choice."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from riskpilot.guarantee import Interval, TestPlan, TestResult, interval, non_dominated
+from riskpilot.guarantee import (
+    Background,
+    Interval,
+    SearchOutline,
+    TestPlan,
+    TestResult,
+    interval,
+    non_dominated,
+)
 from riskpilot.losses import ValidationLosses
-from riskpilot.plots.style import BLUE, GREEN, GREY, ORANGE, RED, SKY, styled, told, words
+from riskpilot.plots.points import (
+    BoolArray,
+    FloatArray,
+    escaped,
+    hover_labels,
+    kept,
+    validation_points,
+)
+from riskpilot.plots.style import BLUE, GREEN, GREY, ORANGE, RED, SKY, styled
 from riskpilot.problem import Problem, Risk
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-
 _NUMBERS = 12  # how many positions of the test are written out: more would hide each other
-
-
-@dataclass(frozen=True)
-class Search:
-    """How the search stood at its end: ``intervals`` by risk, the ``reference`` point, shape
-    (c + 1,), and for each configuration whether it belonged to the initial ``pool``."""
-
-    intervals: tuple[Interval, ...]
-    reference: tuple[float, ...]
-    pool: tuple[bool, ...]
-
-
-@dataclass(frozen=True)
-class Background:
-    """What stood around a test, for people: every configuration that was considered, in the order
-    of the validation losses, the number of each trial, and the questions that have been put to the
-    calibration data."""
-
-    configs: Sequence[Mapping[str, Any]] = ()
-    numbers: Sequence[int] = ()
-    ledger: Sequence[Mapping[str, Any]] = ()
-
-    def label(self, row: int) -> str:
-        number = self.numbers[row] if len(self.numbers) else row
-        config = f"<br>{told(dict(self.configs[row]))}" if len(self.configs) else ""
-        return f"<b>{number}</b>{config}"
 
 
 @dataclass(frozen=True)
@@ -57,12 +42,12 @@ class _Tested:
 
 @dataclass(frozen=True)
 class _Scene:
-    """All that a panel draws. ``values``: validation means, shape (n, c + 1)."""
+    """All that a panel draws. ``values``: the validation values, shape (n, c + 1)."""
 
     problem: Problem
     values: FloatArray
     intervals: tuple[Interval | None, ...]
-    search: Search | None
+    search: SearchOutline | None
     tested: _Tested | None
     labels: list[str]
 
@@ -72,39 +57,70 @@ def trade_off(
     result: TestResult,
     validation: ValidationLosses,
     chosen: int | None,
-    search: Search | None = None,
     background: Background | None = None,
 ) -> go.Figure:
-    """Validation risks against the free objective, one panel per risk, and what the test said."""
-    intervals = search.intervals if search else _intervals(plan, result, validation)
+    """Draw validation risks against the free objective, and what the test said.
+
+    Parameters
+    ----------
+    plan : TestPlan
+        The frozen test of a selection, ``selection.plan``.
+    result : TestResult
+        What calibration data said of the candidates, ``selection.result``.
+    validation : ValidationLosses
+        The validation losses of every configuration, ``selection.validation``.
+    chosen : int, or None
+        The position of the choice in the test, ``selection.certificate.chosen``.
+    background : Background, optional
+        The configurations for the labels, and the search, ``selection.background``.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One panel for each risk.
+    """
+    background = background or Background()
+    search = background.search
     scene = _Scene(
         plan.problem,
-        _values(validation),
-        intervals,
+        validation_points(validation),
+        search.intervals if search else _intervals(plan, result, validation),
         search,
         _Tested(plan.order, result.passed, chosen),
-        _labels(background or Background(), len(validation.free)),
+        hover_labels(background, len(validation.free)),
     )
-    return _panels(scene, f"{words(plan.problem.minimize)} against the limits, on validation data")
+    title = f"{escaped(plan.problem.minimize)} against the limits, on validation data"
+    return _panels(scene, title)
 
 
-def search_plane(
-    validation: ValidationLosses,
-    search: Search | None = None,
-    background: Background | None = None,
-) -> go.Figure:
-    """A search under way: the same plane from validation data alone, before anything is tested."""
+def search_plane(validation: ValidationLosses, background: Background | None = None) -> go.Figure:
+    """Draw a search under way, from validation data alone, before anything is tested.
+
+    Parameters
+    ----------
+    validation : ValidationLosses
+        The validation losses of every configuration so far.
+    background : Background, optional
+        The configurations for the labels, and the search as it stands.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One panel for each risk, as in `trade_off`.
+    """
+    background = background or Background()
+    search = background.search
     problem = validation.problem
     n = len(validation.free)
     scene = _Scene(
         problem,
-        _values(validation),
+        validation_points(validation),
         search.intervals if search else tuple(None for _ in problem.risks),
         search,
         None,
-        _labels(background or Background(), n),
+        hover_labels(background, n),
     )
-    return _panels(scene, f"{words(problem.minimize)} against the limits: {n} evaluated")
+    return _panels(scene, f"{escaped(problem.minimize)} against the limits: {n} evaluated")
 
 
 def risk_plane(
@@ -114,10 +130,30 @@ def risk_plane(
     chosen: int | None,
     background: Background | None = None,
 ) -> go.Figure:
-    """Two risks against each other, the free objective as colour: where all limits are kept."""
+    """Draw two risks against each other, with the free objective as colour.
+
+    Parameters
+    ----------
+    plan : TestPlan
+        The frozen test of a selection with two risks or more, ``selection.plan``; the first two
+        are drawn.
+    result : TestResult
+        What calibration data said of the candidates, ``selection.result``.
+    validation : ValidationLosses
+        The validation losses of every configuration, ``selection.validation``.
+    chosen : int, or None
+        The position of the choice in the test, ``selection.certificate.chosen``.
+    background : Background, optional
+        The configurations for the labels, ``selection.background``.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        The figure; where both limits are kept, it is shaded.
+    """
     problem = plan.problem
     one, other = problem.risks[:2]
-    values = _values(validation)
+    values = validation_points(validation)
     tested = _Tested(plan.order, result.passed, chosen)
     figure = go.Figure()
     figure.add_shape(
@@ -139,34 +175,36 @@ def risk_plane(
         mode="markers",
         name="configurations",
         showlegend=False,
-        text=_labels(background or Background(), len(values)),
+        text=hover_labels(background or Background(), len(values)),
         customdata=values[:, -1],
-        hovertemplate=f"%{{text}}<br>{words(one.title)} %{{x:.4g}}<br>{words(other.title)} "
-        f"%{{y:.4g}}<br>{words(problem.minimize)} %{{customdata:.4g}}<extra></extra>",
+        hovertemplate=f"%{{text}}<br>{escaped(one.title)} %{{x:.4g}}<br>{escaped(other.title)} "
+        f"%{{y:.4g}}<br>{escaped(problem.minimize)} %{{customdata:.4g}}<extra></extra>",
         marker={
             "size": 10,
             "color": values[:, -1],
             "colorscale": "Cividis",
-            "colorbar": {"title": {"text": words(problem.minimize)}, "thickness": 14},
+            "colorbar": {"title": {"text": escaped(problem.minimize)}, "thickness": 14},
             "line": {"width": 1, "color": GREY},
         },
     )
     _draw_tested(figure, tested, values[:, 0], values[:, 1], {}, show=True)
-    figure.update_xaxes(title_text=words(one.title), range=_window(values[:, 0], one))
-    figure.update_yaxes(title_text=words(other.title), range=_window(values[:, 1], other))
+    figure.update_xaxes(title_text=escaped(one.title), range=_window(values[:, 0], one))
+    figure.update_yaxes(title_text=escaped(other.title), range=_window(values[:, 1], other))
     return styled(figure, "Both risks at once, on validation data")
 
 
 def _panels(scene: _Scene, title: str) -> go.Figure:
+    """Draw one panel for each risk, side by side."""
     risks = scene.problem.risks
     figure = make_subplots(rows=1, cols=len(risks), shared_yaxes=True, horizontal_spacing=0.05)
     for i in range(len(risks)):
         _draw_panel(figure, scene, i)
-    figure.update_yaxes(title_text=words(scene.problem.minimize), col=1)
+    figure.update_yaxes(title_text=escaped(scene.problem.minimize), col=1)
     return styled(figure, title, height=540)
 
 
 def _draw_panel(figure: go.Figure, scene: _Scene, i: int) -> None:
+    """Draw risk ``i`` against the free objective."""
     risk, part = scene.problem.risks[i], scene.intervals[i]
     x, y = scene.values[:, i], scene.values[:, -1]
     place: dict[str, Any] = {"row": 1, "col": i + 1}
@@ -205,10 +243,11 @@ def _draw_panel(figure: go.Figure, scene: _Scene, i: int) -> None:
             showlegend=show,
             **place,
         )
-    figure.update_xaxes(title_text=words(risk.title), range=_window(x, risk), row=1, col=i + 1)
+    figure.update_xaxes(title_text=escaped(risk.title), range=_window(x, risk), row=1, col=i + 1)
 
 
 def _draw_region(figure: go.Figure, part: Interval, place: dict[str, Any], show: bool) -> None:
+    """Shade the region of interest, and mark the largest value that passes."""
     figure.add_vrect(
         x0=part.low,
         x1=part.high,
@@ -227,6 +266,7 @@ def _draw_region(figure: go.Figure, part: Interval, place: dict[str, Any], show:
 
 
 def _draw_evaluated(figure: go.Figure, scene: _Scene, i: int, place: dict[str, Any]) -> None:
+    """Draw every configuration, those of the initial pool apart where there was a search."""
     x, y = scene.values[:, i], scene.values[:, -1]
     pool = np.array(scene.search.pool if scene.search else [True] * len(y), dtype=bool)
     kinds = [("initial" if scene.search else "evaluated", pool, GREY, "circle")]
@@ -239,9 +279,9 @@ def _draw_evaluated(figure: go.Figure, scene: _Scene, i: int, place: dict[str, A
             name=name,
             legendgroup=name,
             mode="markers",
-            text=[label for label, kept in zip(scene.labels, mask, strict=True) if kept],
-            hovertemplate=f"%{{text}}<br>{words(scene.problem.risks[i].title)} %{{x:.4g}}"
-            f"<br>{words(scene.problem.minimize)} %{{y:.4g}}<extra>{name}</extra>",
+            text=kept(scene.labels, mask),
+            hovertemplate=f"%{{text}}<br>{escaped(scene.problem.risks[i].title)} %{{x:.4g}}"
+            f"<br>{escaped(scene.problem.minimize)} %{{y:.4g}}<extra>{name}</extra>",
             marker={"color": colour, "size": 8, "symbol": symbol},
             showlegend=i == 0,
             **place,
@@ -256,6 +296,7 @@ def _draw_tested(
     place: dict[str, Any],
     show: bool,
 ) -> None:
+    """Draw rings around what was tested, and a star on the choice."""
     order = np.array(tested.order, dtype=int)
     numbers = _numbers(tested)
     for name, mask, colour in (
@@ -301,13 +342,13 @@ def _draw_tested(
 def _key(
     figure: go.Figure, name: str, style: dict[str, Any], place: dict[str, Any], show: bool
 ) -> None:
-    """An entry of the legend for what is drawn as a shape."""
+    """Add an entry to the legend for what is drawn as a shape."""
     if show:
         figure.add_scatter(x=[None], y=[None], name=name, **style, **place)
 
 
 def _numbers(tested: _Tested) -> set[int]:
-    """Which positions of the test are written out: the first, the turning point, a few between."""
+    """Pick the positions of the test to write out: the first, the turning point, a few others."""
     n = len(tested.order)
     if n <= _NUMBERS:
         return set(range(n))
@@ -320,28 +361,16 @@ def _numbers(tested: _Tested) -> set[int]:
 
 
 def _window(x: FloatArray, risk: Risk) -> list[float]:
-    """All points and the limit, with a margin."""
+    """Find the range of an axis that shows all points and the limit, with a margin."""
     known = np.append(x, [] if risk.limit is None else [risk.limit])
     margin = 0.06 * max(float(np.ptp(known)), 1e-9)
     return [float(known.min()) - margin, float(known.max()) + margin]
 
 
-def _labels(background: Background, n: int) -> list[str]:
-    return [background.label(row) for row in range(n)]
-
-
-def _values(validation: ValidationLosses) -> FloatArray:
-    risks = [
-        risk.from_unit(validation.risks[risk.name].summary.mean)
-        for risk in validation.problem.risks
-    ]
-    return np.column_stack([*risks, validation.free])
-
-
 def _intervals(
     plan: TestPlan, result: TestResult, validation: ValidationLosses
 ) -> tuple[Interval, ...]:
-    """The region of interest of a table, where no search has drawn one."""
+    """Compute the region of interest of a table, where no search has."""
     parts = []
     for risk in plan.problem.risks:
         summary = validation.risks[risk.name].summary

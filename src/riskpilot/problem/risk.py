@@ -16,6 +16,7 @@ from riskpilot.statistics import (
     Difference,
     GroupGap,
     Mean,
+    Ratio,
     Statistic,
     from_dict,
     is_statistic,
@@ -40,8 +41,10 @@ class Risk:
         The largest value allowed, in the units of the losses. None leaves it open until the first
         evaluations are there (`suggest_limits`). Refused under names that are better when larger:
         these take ``at_least``.
-    low, high : float, default 0 and 1
-        The range of the losses, known beforehand.
+    low : float, default 0.0
+        The smallest loss that can occur, known beforehand.
+    high : float, default 1.0
+        The largest loss that can occur, known beforehand.
     conditional : bool, default False
         Whether a NaN loss means that the example does not count, so that the risk is a mean given
         a condition. Without it a NaN is an error. Follows from a known name.
@@ -101,8 +104,8 @@ class Risk:
         self._set("conditional", self.conditional or (known is not None and known.conditional))
         self._read_range()
         self._read_limit(at_most, at_least)
-        self._check_statistic()
         self._check_weights()
+        self._check_statistic()
         self._check_limit()
 
     def _set(self, field: str, value: object) -> None:
@@ -313,21 +316,30 @@ class Risk:
         >>> Risk("recall", 0.1, statistic=GroupGap()).label
         'gap of recall'
         """
-        if self.complement:
-            return f"1 - {self.name}"
+        return f"1 - {self.subject}" if self.complement else self.subject
+
+    @property
+    def subject(self) -> str:
+        """What the limit is on: the name, and before it what turns its direction."""
         known = names.meaning(self.name)
-        if known is not None and known.statistic is None and known.metric.better_when_larger:
-            match self.statistic:
-                case GroupGap():
-                    return f"gap of {self.name}"
-                case Difference():
-                    return f"drop of {self.name}"
+        if known is not None and known.statistic is not None:
+            return self.name  # it says what is limited
+        larger = known is not None and known.metric.better_when_larger
+        match self.statistic:
+            case Ratio() if self.complement:
+                return f"ratio of {self.name}"
+            case GroupGap() if larger:
+                return f"gap of {self.name}"
+            case Difference() if larger:
+                return f"drop of {self.name}"
         return self.name
 
     @property
     def words(self) -> str:
         """What is limited, in words; empty for the mean of all examples.
 
+        Examples
+        --------
         >>> Risk("error", 0.1, weights="w", largest_weight=4).words
         'mean, weighted by w'
         >>> Risk("wrong", 0.1, conditional=True).words
@@ -353,6 +365,8 @@ class Risk:
     def loss_words(self) -> str:
         """The losses of one example in words, as far as the name says it.
 
+        Examples
+        --------
         >>> Risk("precision", at_least=0.9).loss_words
         '1 where a positive prediction is wrong, 0 where it is right, NaN for all other predictions'
         """
@@ -372,8 +386,26 @@ class Risk:
         return one_minus(value) if self.complement else value
 
     def with_bound(self, bound: float | None) -> "Risk":
-        """The same risk with another limit, in the words of the name; None leaves it open.
+        """Make the same risk with another limit, in the words of the name.
 
+        Parameters
+        ----------
+        bound : float or None
+            The limit: a lower one where larger is better, otherwise an upper one. None leaves it
+            open.
+
+        Returns
+        -------
+        Risk
+            The risk with this limit.
+
+        Raises
+        ------
+        ProblemError
+            Where the limit is no number inside the range.
+
+        Examples
+        --------
         >>> print(Risk("precision").with_bound(0.95))
         precision >= 0.95
         """
@@ -419,12 +451,34 @@ class Risk:
         return fields
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready form; `from_dict` reads it back."""
+        """Write the risk in plain JSON values, which `from_dict` reads back.
+
+        Returns
+        -------
+        dict
+            The fields that say something about this risk, by name.
+        """
         return {**self._fields(), "statistic": self.statistic.to_dict()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read a risk from what `to_dict` made of it."""
+        """Read a risk from what `to_dict` made of it.
+
+        Parameters
+        ----------
+        data : mapping
+            The fields of a risk by name.
+
+        Returns
+        -------
+        Risk
+            The risk.
+
+        Raises
+        ------
+        ProblemError
+            Where the fields are not those of a risk.
+        """
         try:
             fields = dict(data)
             if fields.get("statistic") is not None:
@@ -464,10 +518,9 @@ class Risk:
         >>> Risk("seconds", 2, high=60, statistic=Quantile(0.95)).says(at_most="of at most")
         'seconds of at most 2 (95% quantile)'
         """
-        what = self.name if self.complement else self.label
         direction = at_least if self.complement else at_most
         limit = "(open)" if self.bound is None else number(self.bound)
-        return f"{what} {direction} {limit}{f' ({self.words})' if self.words else ''}"
+        return f"{self.subject} {direction} {limit}{f' ({self.words})' if self.words else ''}"
 
     def __str__(self) -> str:
         return self.says()

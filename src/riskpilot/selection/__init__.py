@@ -1,13 +1,9 @@
 """The verdict: what was chosen, in words and on a page, and its verification."""
 
-from riskpilot.selection.verdict import (
-    Selection,
-    check_limits,
-    conclude,
-    left_out_in_words,
-    select_from_losses,
-)
+from riskpilot.selection.from_table import check_limits, select_from_losses
+from riskpilot.selection.verdict import Selection, conclude
 from riskpilot.selection.verification import Array, Brought, Configs, Verification, compare
+from riskpilot.selection.words import left_out_in_words
 
 __all__ = [
     "Array",

@@ -35,8 +35,8 @@ from riskpilot.problem import Problem
 Array = npt.NDArray[np.float64]
 Configs = Sequence[Mapping[str, Any]]
 Smooth = Callable[[Mapping[str, Any], Configs, ValidationLosses], Array | None]
-"""Estimates from a search space as JSON, configurations and validation losses; None: there are
-none."""
+"""A function that computes estimates from a search space as JSON, configurations and validation
+losses; None where they cannot be smoothed."""
 
 # How far estimates that another machine computed may lie from those of this one. Measured over
 # 1,500 fits whose inputs were moved by the last bit: at most 3e-13 of their size.
@@ -64,11 +64,11 @@ class Verification:
         return not self.differences
 
     def __str__(self) -> str:
-        if self.ok:
-            lines = ["The certificate holds: the losses lead to the same selection."]
-        else:
-            lines = ["The certificate does not hold:", *(f"- {d}" for d in self.differences)]
-        return "\n".join([*lines, *(f"Taken on trust: {what}." for what in self.trusted)])
+        if not self.ok:
+            told = "\n".join(f"- {difference}" for difference in self.differences)
+            return f"The certificate does not hold:\n{told}"
+        told = "".join(f"\nTaken on trust: {what}." for what in self.trusted)
+        return f"The certificate holds: the losses lead to the same selection.{told}"
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Brought:
 def compare(
     certificate: Certificate, brought: Brought, procedure: Procedure, smooth: Smooth
 ) -> list[str]:
-    """Compute a certificate again, whole, and tell every field that differs."""
+    """Compute a certificate again, whole, and describe every field that differs."""
     asked = Problem.from_dict(certificate.problem)
     spend = certificate.use["spend"]
     problem = Problem(asked.risks, asked.minimize, asked.delta * spend)
@@ -126,18 +126,18 @@ def compare(
     opened = calibration_losses(problem, brought.calibration)
     rows = _rows(question.plan, opened, certificate)
     if rows is None:
-        told = (
+        mismatch = (
             f"calibration has {opened.n_configs} configurations, but {seen.n_configs} were "
             f"considered and {len(question.plan.order)} tested"
         )
-        return [*differences, told]
+        return [*differences, mismatch]
     result = run_test(question.plan, opened, procedure, rows)
     found = issue(question, result, _use(certificate, brought))
     return [*differences, *_differences(found, certificate)]
 
 
 def _configs(certificate: Certificate, brought: Brought) -> tuple[dict[str, Any], ...] | None:
-    """What the rows stand for, from the one who brought the losses or else from the certificate."""
+    """Take what the rows stand for from who brought the losses, or else from the certificate."""
     if brought.configs is None:
         return None if certificate.configs is None else tuple(certificate.configs)
     given = plain_configs(brought.configs, LossError)
@@ -146,13 +146,14 @@ def _configs(certificate: Certificate, brought: Brought) -> tuple[dict[str, Any]
 
 
 def _trials(certificate: Certificate, brought: Brought) -> tuple[int, ...] | None:
+    """Find the numbers of the trials, as they were brought or as the certificate says."""
     if brought.trials is not None:
         return tuple(brought.trials)
     return None if certificate.trials is None else tuple(numbers_of(certificate.trials))
 
 
 def _use(certificate: Certificate, brought: Brought) -> Use:
-    """Which use of the data it is, by the ledger where there is one; a table has no questions."""
+    """Say which use of the data it is, by the ledger where there is one; tables have none."""
     if brought.use is not None:
         return brought.use
     created, versions = certificate.created, certificate.versions
@@ -169,7 +170,7 @@ def _estimates(
     configs: Configs | None,
     seen: ValidationLosses,
 ) -> tuple[Array | None, list[str]]:
-    """The estimates that the order went by, if losses and configurations lead to them.
+    """Return the estimates that the order went by, if losses and configurations lead to them.
 
     Where they do, the certificate's own digits count, so that its digests can be compared.
     """
@@ -190,22 +191,22 @@ def _estimates(
             f"considered."
         )
     found = smooth(space, configs, seen)
-    told = np.array(certificate.estimates)
+    stored = np.array(certificate.estimates)
     if found is None:
         return None, ["the risks of these configurations cannot be smoothed over a search space"]
-    if np.allclose(found, told, rtol=_SAME_ESTIMATE, atol=1e-12):
-        return told, []
-    worst = np.unravel_index(np.argmax(np.abs(found - told)), told.shape)
+    if np.allclose(found, stored, rtol=_SAME_ESTIMATE, atol=1e-12):
+        return stored, []
+    worst = np.unravel_index(np.argmax(np.abs(found - stored)), stored.shape)
     return found, [
         f"the estimates are not those that validation losses and configurations lead to: for "
-        f"configuration {int(worst[0])} {found[worst]:.6g}, the certificate has {told[worst]:.6g}"
+        f"configuration {int(worst[0])} {found[worst]:.6g}, the certificate has {stored[worst]:.6g}"
     ]
 
 
 def _rows(
     plan: TestPlan, opened: CalibrationLosses, certificate: Certificate
 ) -> Sequence[int] | None:
-    """Where the candidates stand in the calibration losses, which may hold the candidates alone."""
+    """Find the candidates' rows in calibration losses, which may hold the candidates alone."""
     candidates = range(len(plan.order))
     if opened.n_configs == plan.n_configs:
         alone = opened.n_configs == len(candidates)
@@ -217,11 +218,11 @@ def _rows(
 
 
 def _differences(found: Certificate, stored: Certificate) -> Iterator[str]:
-    """Every field that differs, in words; the digest of the plan where nothing else says why."""
-    told = [*_named_differences(found, stored), *_other_differences(found, stored)]
-    if not told and found.plan_digest != stored.plan_digest:
-        told.append("the test plan (problem, tests or seed) is not the one of the certificate")
-    yield from told
+    """Describe every field that differs; the plan's digest only where nothing else does."""
+    sentences = [*_named_differences(found, stored), *_other_differences(found, stored)]
+    if not sentences and found.plan_digest != stored.plan_digest:
+        sentences.append("the test plan (problem, tests or seed) is not the one of the certificate")
+    yield from sentences
 
 
 _NAMED = {
@@ -229,11 +230,12 @@ _NAMED = {
     "calibration_digest": "the calibration losses are not the ones of the certificate",
     "passed": "other candidates pass the test than the certificate says",
 }
-# What is told in words of its own, or follows from the rest.
-_TOLD_APART = {*_NAMED, "configs", "candidates", "log_p", "chosen", "plan_digest"}
+# Fields that get words of their own, or follow from the rest.
+_DESCRIBED_APART = {*_NAMED, "configs", "candidates", "log_p", "chosen", "plan_digest"}
 
 
 def _named_differences(found: Certificate, stored: Certificate) -> Iterator[str]:
+    """Write the differences that have a sentence of their own."""
     for name, words in _NAMED.items():
         if getattr(found, name) != getattr(stored, name):
             yield words
@@ -255,6 +257,7 @@ def _named_differences(found: Certificate, stored: Certificate) -> Iterator[str]
 
 
 def _configurations(found: Certificate, stored: Certificate) -> Iterator[str]:
+    """Name the first row that stands for another configuration."""
     if canonical(found.configs) == canonical(stored.configs):
         return
     for row in range(found.n_configs):
@@ -268,6 +271,7 @@ def _configurations(found: Certificate, stored: Certificate) -> Iterator[str]:
 
 
 def _p_values(found: Certificate, stored: Certificate) -> Iterator[str]:
+    """Name every p-value that differs."""
     if len(found.log_p) != len(stored.log_p):
         yield f"{len(found.log_p)} candidates were tested, not {len(stored.log_p)}"
         return
@@ -284,15 +288,16 @@ def _p_values(found: Certificate, stored: Certificate) -> Iterator[str]:
 
 
 def _other_differences(found: Certificate, stored: Certificate) -> Iterator[str]:
+    """Name every other field that differs, with both values."""
     for field in fields(Certificate):
         one, other = getattr(found, field.name), getattr(stored, field.name)
-        if field.name not in _TOLD_APART and not _close(one, other):
+        if field.name not in _DESCRIBED_APART and not _close(one, other):
             words = field.name.replace("_", " ").replace("n ", "number of ")
             yield f"{words}: computed {_brief(one)}, the certificate has {_brief(other)}"
 
 
 def _close(one: Any, other: Any) -> bool:
-    """Equal, up to the rounding of another machine."""
+    """Say whether two values are equal, up to the rounding of another machine."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_close(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
@@ -303,14 +308,16 @@ def _close(one: Any, other: Any) -> bool:
 
 
 def _brief(value: Any) -> str:
+    """Write a value in at most 200 characters."""
     text = str(value)
     return text if len(text) <= 200 else text[:197] + "..."
 
 
 def _chosen(certificate: Certificate) -> str:
+    """Write the choice of a certificate."""
     return "nothing" if certificate.config is None else str(certificate.config)
 
 
 def _short(order: Sequence[int]) -> str:
-    told = ", ".join(map(str, order[:8]))
-    return f"[{told}{', ...' if len(order) > 8 else ''}]"
+    first = ", ".join(map(str, order[:8]))
+    return f"[{first}{', ...' if len(order) > 8 else ''}]"

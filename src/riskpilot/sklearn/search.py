@@ -48,9 +48,9 @@ class RiskControlledSearch(WithPromise):
     ----------
     estimator : estimator
         What is fitted with every proposal of parameters.
-    space : mapping
-        Names of parameters to an Optuna distribution, a list of choices, a pair (low, high) of ints
-        or floats, or a triple (low, high, "log").
+    space : mapping of str to distribution, list or tuple
+        What each parameter may be: an Optuna distribution, a list of choices, a pair (low, high)
+        of ints or floats, or a triple (low, high, "log").
     risks : mapping, str, Risk, or list of str and Risk
         Metrics and their limits, such as ``{"error": 0.1, "recall": 0.8}``, or as on the command
         line ``["error <= 0.1", "worst_group_error <= 0.2 by sex"]``.
@@ -60,20 +60,23 @@ class RiskControlledSearch(WithPromise):
         The probability with which the promise may fail.
     n_trials : int, default 30
         How many proposals are fitted.
-    losses : mapping of names to functions of (fitted estimator, X, y), optional
-        For risks and objectives of one's own: per-example losses in [0, 1], or one number for the
-        free objective. Groups, weights and the losses of a reference come from such functions,
-        too, by the names that their risk gives them.
+    losses : mapping of str to callable, optional
+        Functions of (fitted estimator, X, y) for risks and objectives of one's own. They return
+        per-example losses in [0, 1], or one number for the free objective. Groups, weights and the
+        losses of a reference come from such functions, too, by the names that their risk gives
+        them.
     pos_label : label, optional
         The positive class; by default the larger of two.
-    validation_size, calibration_size : float, default 0.2 and 0.3
-        The shares of the data that compare and that test.
+    validation_size : float, default 0.2
+        The share of the data on which configurations are compared.
+    calibration_size : float, default 0.3
+        The share of the data on which they are tested.
     safe : mapping, optional
         Parameters known to keep the risks low.
     timeout : float, optional
         Seconds after which no proposal begins.
-    random_state : int, RandomState instance or None
-        Of the split and the search.
+    random_state : int, RandomState instance or None, default None
+        The seed of the split and of the search.
 
     Attributes
     ----------
@@ -83,8 +86,28 @@ class RiskControlledSearch(WithPromise):
         The search.
     cv_results_ : dict
         Every configuration in columns.
-    best_estimator_, best_params_, best_index_
-        The choice, where something was certified.
+    best_estimator_ : estimator
+        The certified model; not there where nothing was certified.
+    best_params_ : dict
+        Its parameters; not there where nothing was certified.
+    best_index_ : int
+        Its row in ``cv_results_``; not there where nothing was certified.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(2000, random_state=0)
+    >>> search = RiskControlledSearch(
+    ...     LogisticRegression(),
+    ...     {"C": (0.01, 10.0, "log")},
+    ...     risks={"error": 0.2},
+    ...     minimize="false_negative_rate",
+    ...     n_trials=5,
+    ...     random_state=0,
+    ... ).fit(X, y)
+    >>> sorted(search.best_params_)
+    ['C']
     """
 
     def __init__(
@@ -129,8 +152,40 @@ class RiskControlledSearch(WithPromise):
         y_cal: Any = None,
         **fit_params: Any,
     ) -> Self:
-        """Search, test and select. Parts that are given are used as they are; from ``X, y`` come
-        the others, drawn at random (not stratified: the test needs an independent draw)."""
+        """Search, test and select.
+
+        Parts of the data that are given are used as they are. The others are drawn from ``X, y``
+        at random; not stratified, because the test needs an independent draw.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The examples to train on, and to draw the other parts from.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        X_val : array-like, optional
+            The examples on which configurations are compared.
+        y_val : array-like, optional
+            Their labels.
+        X_cal : array-like, optional
+            The examples on which they are tested, which nothing else may have used.
+        y_cal : array-like, optional
+            Their labels.
+        **fit_params : dict
+            Passed on to the ``fit`` of the estimator.
+
+        Returns
+        -------
+        RiskControlledSearch
+            The search itself, fitted.
+
+        Raises
+        ------
+        ProblemError
+            If the risks, the space or the sizes of the parts cannot be used.
+        LossError
+            If a function of ``losses`` returns what are no losses.
+        """
         require_y(self, y)
         rng = check_random_state(self.random_state)
         train, validation, calibration = self._split(X, y, (X_val, y_val), (X_cal, y_cal), rng)
@@ -142,7 +197,7 @@ class RiskControlledSearch(WithPromise):
             classes=np.unique(np.asarray(train[1])) if is_classifier(self.estimator) else None,
             pos_label=self.pos_label,
         )
-        distributions = {name: _distribution(name, told) for name, told in self.space.items()}
+        distributions = {name: _distribution(name, given) for name, given in self.space.items()}
         models: dict[int, Any] = {}
 
         def evaluate(trial: optuna.Trial) -> Evaluation:
@@ -183,6 +238,7 @@ class RiskControlledSearch(WithPromise):
     def _split(
         self, X: Any, y: Any, validation: Data, calibration: Data, rng: Any
     ) -> tuple[Data, Data, Data]:
+        """Draw the parts that were not given: training, validation, calibration."""
         X, y = indexable(X, column_or_1d(y, warn=True) if is_classifier(self.estimator) else y)
         shares = {
             "validation_size": self.validation_size if validation[0] is None else 0.0,
@@ -197,33 +253,120 @@ class RiskControlledSearch(WithPromise):
 
     @property
     def classes_(self) -> Array:
+        """The classes of the certified model."""
         self._check_certified()
         classes: Array = self.best_estimator_.classes_
         return classes
 
     @delegated
     def predict(self, X: Any) -> Any:
-        """With the certified model; an error where nothing was certified."""
+        """Predict with the certified model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The examples.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            What the model predicts.
+
+        Raises
+        ------
+        NotCertifiedError
+            If nothing was certified.
+        """
         self._check_certified()
         return self.best_estimator_.predict(X)
 
     @delegated
     def predict_proba(self, X: Any) -> Any:
+        """Compute probabilities with the certified model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The examples.
+
+        Returns
+        -------
+        array
+            The probability of each class, shape (n_samples, n_classes).
+
+        Raises
+        ------
+        NotCertifiedError
+            If nothing was certified.
+        """
         self._check_certified()
         return self.best_estimator_.predict_proba(X)
 
     @delegated
     def decision_function(self, X: Any) -> Any:
+        """Compute decision values with the certified model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The examples.
+
+        Returns
+        -------
+        array
+            The decision values of the model.
+
+        Raises
+        ------
+        NotCertifiedError
+            If nothing was certified.
+        """
         self._check_certified()
         return self.best_estimator_.decision_function(X)
 
     @delegated
     def transform(self, X: Any) -> Any:
+        """Transform examples with the certified model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The examples.
+
+        Returns
+        -------
+        array
+            The transformed examples.
+
+        Raises
+        ------
+        NotCertifiedError
+            If nothing was certified.
+        """
         self._check_certified()
         return self.best_estimator_.transform(X)
 
     @delegated
     def score(self, X: Any, y: Any = None) -> float:
+        """Score the certified model on examples, by the measure of the model itself.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The examples.
+        y : array-like of shape (n_samples,), optional
+            Their labels.
+
+        Returns
+        -------
+        float
+            The score.
+
+        Raises
+        ------
+        NotCertifiedError
+            If nothing was certified.
+        """
         self._check_certified()
         return float(self.best_estimator_.score(X, y))
 
@@ -252,14 +395,14 @@ def _drop_dominated(study: optuna.Study, problem: Problem, models: dict[int, Any
         del models[number]
 
 
-def _distribution(name: str, told: Any) -> BaseDistribution:
-    """A parameter's range from what was written in ``space``."""
-    if isinstance(told, BaseDistribution):
-        return told
-    if isinstance(told, list | np.ndarray):
-        return CategoricalDistribution(list(told))
-    if isinstance(told, tuple) and len(told) in (2, 3):
-        low, high, *log = told
+def _distribution(name: str, given: Any) -> BaseDistribution:
+    """Make the distribution of a parameter from what stands in ``space``."""
+    if isinstance(given, BaseDistribution):
+        return given
+    if isinstance(given, list | np.ndarray):
+        return CategoricalDistribution(list(given))
+    if isinstance(given, tuple) and len(given) in (2, 3):
+        low, high, *log = given
         numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (low, high))
         if numbers and log in ([], ["log"]):
             whole = isinstance(low, int) and isinstance(high, int)
@@ -267,11 +410,12 @@ def _distribution(name: str, told: Any) -> BaseDistribution:
             return kind(low, high, log=bool(log))
     raise ProblemError(
         f"The space of {name!r} must be an Optuna distribution, a list of choices, a pair "
-        f'(low, high) or a triple (low, high, "log"), but it is {told!r}.'
+        f'(low, high) or a triple (low, high, "log"), but it is {given!r}.'
     )
 
 
 def _suggest(trial: optuna.Trial, name: str, distribution: BaseDistribution) -> Any:
+    """Ask a trial for the value of one parameter."""
     if isinstance(distribution, CategoricalDistribution):
         return trial.suggest_categorical(name, distribution.choices)
     assert isinstance(distribution, FloatDistribution | IntDistribution)

@@ -37,7 +37,7 @@ Data = tuple[Any, Any]
 
 
 def delegated(method: Method) -> Method:
-    """A method that exists only where the chosen model, or the one to be tuned, has it."""
+    """Let a method exist only where the chosen model, or the one to be tuned, has it."""
 
     def check(self: Any) -> bool:
         return hasattr(getattr(self, "best_estimator_", self.estimator), method.__name__)
@@ -47,12 +47,13 @@ def delegated(method: Method) -> Method:
 
 
 class WithPromise(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """What the two estimators share: a selection, and the refusal to predict without one."""
+    """The base of both estimators: it holds a selection, and refuses to predict without one."""
 
     estimator: Any
     selection_: Selection
 
     def _check_certified(self) -> None:
+        """Refuse to go on where nothing was certified."""
         check_is_fitted(self, "selection_")
         if self.selection_.config is None:
             raise NotCertifiedError(
@@ -77,7 +78,7 @@ class WithPromise(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class Losses:
-    """From models or predictions to the losses of a problem.
+    """Makes the losses of a problem from models or predictions.
 
     ``known``: what the names of risks and of the free objective mean, of those whose losses come
     from predictions; ``functions``: by name, for all others and for what stands beside losses;
@@ -92,14 +93,16 @@ class Losses:
 
     @property
     def abstains(self) -> bool:
+        """Whether a metric speaks of examples that are handed over."""
         return any(known.metric.abstains for known in self.known.values())
 
     @property
     def meaning_of_codes(self) -> Codes:
+        """What the codes of classes mean to metrics."""
         return Codes(self.positive, ABSTAIN)
 
     def of_model(self, model: Any, X: Any, y: Any, *, free: bool = False) -> dict[str, Any]:
-        """Losses of a fitted model: shape (n,) each, the free objective a number or shape (n,)."""
+        """Compute the losses of a fitted model, shape (n,); the free objective may be a number."""
         labels = predicted = None
         if self.known or (len(self.classes) and any(map(meaning, self.problem.names))):
             labels, predicted = self.codes(y), self.codes(model.predict(X))
@@ -125,7 +128,7 @@ class Losses:
         return result
 
     def of_codes(self, y: Any, predicted: IntArray, *, free: bool = False) -> dict[str, Any]:
-        """Losses of many predictions, shape (configurations, n)."""
+        """Compute the losses of many predictions, shape (configurations, n)."""
         labels = self.codes(y)
         result: dict[str, Any] = {
             name: self._losses(name, labels, predicted) for name in self.problem.names
@@ -136,12 +139,13 @@ class Losses:
         return result
 
     def _losses(self, name: str, labels: IntArray, predicted: IntArray) -> Array:
+        """Compute the losses that a name means."""
         return self.known[name].metric.losses(labels, predicted, self.meaning_of_codes)
 
     def _free(
         self, model: Any, X: Any, y: Any, labels: IntArray | None, predicted: IntArray | None
     ) -> Any:
-        """The free objective: of a function whatever it gives, of a name the number it means."""
+        """Compute the free objective, by its function or by what its name means."""
         name = self.problem.minimize
         if name in self.functions:
             return self.functions[name](model, X, y)
@@ -161,7 +165,7 @@ class Losses:
         return float(value_of(measured, {"losses": losses[None], **beside})[0])
 
     def _labels_within(self, risk: Risk, known: Meaning, labels: IntArray) -> dict[str, Any]:
-        """The true labels, where groups are compared within them and no function gives others."""
+        """Find the true labels, where groups are compared within them and no function gives any."""
         within = risk.statistic.label_name
         if within is None or within in self.functions:
             return {}
@@ -187,7 +191,7 @@ class Losses:
             )
 
     def codes(self, y: Any) -> IntArray:
-        """Labels as codes; one that the classes do not hold becomes K, which no prediction is."""
+        """Code labels from 0 on; a label that is no class becomes K, which is never predicted."""
         labels = np.asarray(y)
         places = np.searchsorted(self.classes, labels)
         found = self.classes[np.minimum(places, len(self.classes) - 1)] == labels
@@ -203,7 +207,7 @@ def read_losses(
     classes: Array | None,
     pos_label: Any,
 ) -> Losses:
-    """What an estimator was asked to keep and to minimise. ``classes``: None for a regressor."""
+    """Read what an estimator must keep and minimise. ``classes``: None for a regressor."""
     if not isinstance(functions, Mapping):
         raise ProblemError(
             f"losses map names to functions of (model, X, y), but they are {told(functions)}. "
@@ -229,7 +233,7 @@ def read_losses(
 
 
 def _known(name: object) -> Meaning:
-    """What a name means, or an error that knows what was meant."""
+    """Look up what a name means; the error for an unknown one suggests a similar name."""
     found = meaning(name) if isinstance(name, str) else None
     if found is None:
         raise ProblemError(
@@ -256,6 +260,7 @@ def _check_beside(risk: Risk, functions: Mapping[str, LossFunction]) -> None:
 
 
 def _each(risks: Any) -> list[Any]:
+    """List the risks, however they were written."""
     if isinstance(risks, str | Risk):
         return [risks]
     if isinstance(risks, Mapping):
@@ -270,7 +275,7 @@ def _each(risks: Any) -> list[Any]:
 
 
 def _read(one: Any) -> Risk:
-    """A risk as it was written: a `Risk`, a text, or a name and its limit."""
+    """Read a risk from a `Risk`, a text, or a name and its limit."""
     if isinstance(one, Risk):
         return one
     if isinstance(one, str):
@@ -286,6 +291,7 @@ def _read(one: Any) -> Risk:
 
 
 def _positive(classes: Array, pos_label: Any, known: Mapping[str, Meaning]) -> int:
+    """Find the code of the positive class."""
     if pos_label is not None:
         where = np.flatnonzero(classes == pos_label)
         if len(where) != 1:
@@ -293,7 +299,7 @@ def _positive(classes: Array, pos_label: Any, known: Mapping[str, Meaning]) -> i
                 f"pos_label must be one of the classes {classes.tolist()}, but it is {pos_label!r}."
             )
         return int(where[0])
-    needs = next((name for name, told in known.items() if told.metric.needs_positive), None)
+    needs = next((name for name, one in known.items() if one.metric.needs_positive), None)
     if needs is not None and len(classes) > 2:
         raise ProblemError(
             f"{needs!r} speaks of one positive class, and there are {len(classes)} classes: "
@@ -303,6 +309,7 @@ def _positive(classes: Array, pos_label: Any, known: Mapping[str, Meaning]) -> i
 
 
 def require_y(estimator: Any, y: Any) -> None:
+    """Refuse data without labels, in the words that scikit-learn expects."""
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
@@ -310,7 +317,7 @@ def require_y(estimator: Any, y: Any) -> None:
 
 
 def deal(X: Any, y: Any, shares: Mapping[str, float], rng: Any) -> list[Data]:
-    """The data in parts, drawn at random: what is left over, then one part for each share."""
+    """Split data at random into what is left over and then one part for each share."""
     for name, share in shares.items():
         if not isinstance(share, int | float) or not 0 <= share < 1:
             raise ProblemError(
@@ -329,7 +336,7 @@ def deal(X: Any, y: Any, shares: Mapping[str, float], rng: Any) -> list[Data]:
 
 
 def results_table(selection: Selection) -> dict[str, Any]:
-    """Every configuration in columns, like ``cv_results_``; a data frame takes it as it is."""
+    """Write every configuration in columns, of which pandas can make a data frame."""
     configs = [dict(config) for config in selection.background.configs]
     n, problem = len(configs), selection.problem
     table: dict[str, Any] = {"params": configs}

@@ -62,8 +62,8 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         text. It must not be a class.
     validation_size : float, default 0.5
         The share of the data that compares thresholds.
-    random_state : int, RandomState instance or None
-        Of the split.
+    random_state : int, RandomState instance or None, default None
+        The seed of the split.
 
     Attributes
     ----------
@@ -73,8 +73,25 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         Every configuration in columns.
     classes_ : array
         The classes.
+    abstain_label_ : label, or None
+        What `predict` gives to examples handed over; None where that cannot happen.
     best_params_ : dict
-        The choice, where something was certified.
+        The certified thresholds; not there where nothing was certified.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(4000, random_state=0)
+    >>> model = LogisticRegression().fit(X[:1000], y[:1000])
+    >>> tuned = RiskControlledThreshold(
+    ...     model,
+    ...     risks={"selective_error": 0.1},
+    ...     minimize="abstention",
+    ...     random_state=0,
+    ... ).fit(X[1000:], y[1000:])
+    >>> sorted(tuned.best_params_)
+    ['high', 'low']
     """
 
     def __init__(
@@ -103,8 +120,31 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
-        """Choose thresholds on data that the classifier has not seen. With ``X_val, y_val`` these
-        compare thresholds, and all of ``X, y`` tests them."""
+        """Choose thresholds on data that the classifier has not seen.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The examples. A part of them compares thresholds, the others test them.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        X_val : array-like, optional
+            Examples that compare thresholds; all of ``X`` then tests them.
+        y_val : array-like, optional
+            Their labels.
+
+        Returns
+        -------
+        RiskControlledThreshold
+            The estimator itself, fitted.
+
+        Raises
+        ------
+        ProblemError
+            If the risks, the number of classes or the sizes of the parts cannot be used.
+        LossError
+            If the classifier has no scores from which thresholds could be made.
+        """
         require_y(self, y)
         check_is_fitted(self.estimator)
         rng = check_random_state(self.random_state)
@@ -145,7 +185,23 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         return self
 
     def predict(self, X: Any) -> Any:
-        """Classes by the certified thresholds; an error where nothing was certified."""
+        """Predict classes by the certified thresholds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The examples.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            A class for each example, or ``abstain_label_``.
+
+        Raises
+        ------
+        NotCertifiedError
+            If nothing was certified.
+        """
         self._check_certified()
         codes = self._rule.codes(self._scores(X), [self.best_params_])[0]
         if self.abstain_label_ is None:
@@ -157,16 +213,53 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         return np.concatenate([classes, label])[codes]  # ABSTAIN, -1, is the last
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of examples that are answered and right."""
+        """Compute the share of examples that are answered and right.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The examples.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            The weight of each example.
+
+        Returns
+        -------
+        float
+            The share.
+
+        Raises
+        ------
+        NotCertifiedError
+            If nothing was certified.
+        """
         return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
 
     @delegated
     def predict_proba(self, X: Any) -> Any:
+        """Compute the probabilities of the classifier, which thresholds do not change.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The examples.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            The probability of each class.
+
+        Raises
+        ------
+        NotCertifiedError
+            If nothing was certified.
+        """
         self._check_certified()
         return self.estimator.predict_proba(X)
 
     def _scores(self, X: Any) -> Array:
-        """Shape (n,) for two classes, (n, K) for more."""
+        """Compute scores, of shape (n,) for two classes and (n, K) for more."""
         if hasattr(self.estimator, "predict_proba"):
             proba = np.asarray(self.estimator.predict_proba(X))
             return proba[:, self._rule.positive] if len(self.classes_) == 2 else proba
@@ -183,16 +276,19 @@ class _Rule(Protocol):
     """How scores become predictions; one row of codes for each configuration."""
 
     @property
-    def positive(self) -> int: ...
+    def positive(self) -> int:
+        """The code of the positive class."""
 
-    def configs(self, scores: Array, n: int) -> list[dict[str, float]]: ...
+    def configs(self, scores: Array, n: int) -> list[dict[str, float]]:
+        """Make about ``n`` configurations that suit the scores."""
 
-    def codes(self, scores: Array, configs: Sequence[Config]) -> IntArray: ...
+    def codes(self, scores: Array, configs: Sequence[Config]) -> IntArray:
+        """Predict the codes of classes, shape (number of configurations, n)."""
 
 
 @dataclass(frozen=True)
 class _OneThreshold:
-    """Positive from ``threshold`` on. Scores of the positive class, shape (n,)."""
+    """Predicts the positive class from ``threshold`` on; scores are its own, shape (n,)."""
 
     positive: int
 
@@ -206,7 +302,7 @@ class _OneThreshold:
 
 @dataclass(frozen=True)
 class _TwoThresholds:
-    """Positive from ``high`` on, negative below ``low``, handed over between them."""
+    """Predicts positive from ``high`` on and negative below ``low``, and abstains between them."""
 
     positive: int
 
@@ -223,7 +319,7 @@ class _TwoThresholds:
 
 @dataclass(frozen=True)
 class _Confidence:
-    """The most likely class from ``confidence`` on. Probabilities, shape (n, K)."""
+    """Predicts the most likely class from ``confidence`` on; scores are probabilities, (n, K)."""
 
     positive: int
 
@@ -236,6 +332,7 @@ class _Confidence:
 
 
 def _rule(n_classes: int, positive: int, abstain: bool) -> _Rule:
+    """Choose the rule that suits the number of classes."""
     if n_classes == 2:
         return _TwoThresholds(positive) if abstain else _OneThreshold(positive)
     if n_classes > 2 and abstain:
@@ -247,7 +344,7 @@ def _rule(n_classes: int, positive: int, abstain: bool) -> _Rule:
 
 
 def _levels(scores: Array, n: int) -> list[float]:
-    """Thresholds that part the scores into about equal shares, and one above them all."""
+    """Make thresholds that part the scores into about equal shares, and one above them all."""
     if not isinstance(n, int | np.integer) or n < 2:
         raise ProblemError(f"n_thresholds must be a whole number of at least 2, but it is {n!r}.")
     quantiles = np.quantile(scores, np.linspace(0, 1, n - 1))
@@ -256,7 +353,7 @@ def _levels(scores: Array, n: int) -> list[float]:
 
 
 def _testable(problem: Problem, table: Mapping[str, Any], ratio: float) -> IntArray:
-    """Which configurations leave enough examples for the test, by what validation shows.
+    """Find the configurations that leave enough examples for the test, by what validation shows.
 
     A threshold that leaves three positives, all right by luck, looks better than any other and can
     never be certified. Kept are those whose risk at half its limit would pass; all where none are.
@@ -272,7 +369,7 @@ def _testable(problem: Problem, table: Mapping[str, Any], ratio: float) -> IntAr
 
 
 def _abstain_label(label: Any, classes: Array, abstain: bool) -> Any:
-    """What `predict` says of an example that is handed over; None where that cannot happen."""
+    """Choose what `predict` says of an example handed over; None where that cannot happen."""
     if not abstain:
         return None
     if label is None:

@@ -35,7 +35,7 @@ from riskpilot.study.sampler import (
     uniform,
 )
 from riskpilot.study.space import Space, from_unit, n_values, to_unit
-from riskpilot.study.status import QuestionStatus, Status, study_status
+from riskpilot.study.status import QuestionStatus, RiskStatus, Status, study_status
 from riskpilot.study.storages import as_storage
 from riskpilot.study.workers import work
 
@@ -49,6 +49,7 @@ __all__ = [
     "GuidedSampler",
     "LimitSuggestion",
     "QuestionStatus",
+    "RiskStatus",
     "Space",
     "Status",
     "Strategy",

@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from riskpilot.common import parse, plain_configs
 from riskpilot.errors import LossError, ProblemError, StudyError
 from riskpilot.guarantee import (
+    Background,
     Procedure,
     Question,
     Seal,
@@ -25,7 +26,6 @@ from riskpilot.guarantee import (
     run_test,
 )
 from riskpilot.losses import LossMapping, ValidationLosses
-from riskpilot.plots import Background
 from riskpilot.problem import Problem, Risk
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
 from riskpilot.study.question_ledger import enter, ledger, note_outcome
@@ -116,9 +116,13 @@ def select(
         settled.validation,
         result,
         use,
-        search=picture(study, tested),
-        background=Background(question.configs, question.trials, ledger(study)),
-        left_out=settled.left_out,
+        Background(
+            question.configs,
+            question.trials,
+            ledger(study),
+            picture(study, tested),
+            settled.left_out,
+        ),
     )
     note_outcome(study, selection.certificate)
     return selection

@@ -231,7 +231,7 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
     except StudyError as error:
         return None, [f"the ledger cannot be relied on: {error}"]
     if entry is None:
-        return None, ["the ledger of the study has no such question: it lost entries"]
+        return None, ["the ledger has no such question: it is another study's, or it lost entries"]
     differences = _differences_from_entry(entry, certificate)
     differences += _differences_from_outcome(answers.get(entry["use"]), certificate)
     wanted = set(trials_of(entry))

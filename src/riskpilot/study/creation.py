@@ -319,7 +319,7 @@ def suggest_limits(study: optuna.Study) -> dict[str, LimitSuggestion]:
         )
         values = [float(summary.mean.min()), float(summary.mean.max()), smallest]
         low, high, limit = (risk.in_words(risk.from_unit(value)) for value in values)
-        title = f"{risk.name} ({risk.words})" if risk.words else risk.name
+        title = f"{risk.subject} ({risk.words})" if risk.words else risk.subject
         result[risk.name] = LimitSuggestion(
             risk.name, title, min(low, high), max(low, high), limit, risk.complement
         )

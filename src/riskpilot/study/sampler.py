@@ -20,13 +20,13 @@ from riskpilot.guarantee import (
     DELTA_PRIME,
     MOST_EXAMPLES,
     Interval,
+    SearchOutline,
     as_number,
     family,
     interval,
     is_whole,
 )
 from riskpilot.losses import ValidationLosses
-from riskpilot.plots import Search
 from riskpilot.problem import Problem, Risk
 from riskpilot.search import Front, Observations, Reference, Scale, acquisition
 from riskpilot.statistics import P_VALUES
@@ -280,7 +280,7 @@ class GuidedSampler(BaseSampler):
             for risk in validation.problem.risks
         ]
 
-    def picture(self, study: optuna.Study, problem: Problem) -> Search | None:
+    def picture(self, study: optuna.Study, problem: Problem) -> SearchOutline | None:
         """Region, reference point and initial pool as they stand, for drawing."""
         trials = study.get_trials(deepcopy=False)
         space = _space(trials)
@@ -296,7 +296,7 @@ class GuidedSampler(BaseSampler):
         if not np.isfinite(reference).all():  # soft edges: draw where the paper's would be
             reference = acquisition.guided_reference(*seen)
         size = self._pool_size(space)
-        return Search(
+        return SearchOutline(
             intervals=tuple(state.region),
             reference=tuple(map(float, reference)),
             pool=tuple(t.number < size for t in finished),
@@ -506,7 +506,7 @@ def _is_new(candidates: FloatArray, taken: KDTree) -> npt.NDArray[np.bool_]:
     return np.asarray(gaps > _SAME)
 
 
-def picture(study: optuna.Study, problem: Problem) -> Search | None:
+def picture(study: optuna.Study, problem: Problem) -> SearchOutline | None:
     """What the search looked like at its end: region, reference point, and which trials were first.
 
     None where the search cannot be told (another sampler, too few trials, a mixed space).

@@ -14,7 +14,6 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
-from scipy.stats import qmc
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -92,6 +91,9 @@ class Space:
             return np.array(list(itertools.product(*axes)))
         if d == 1:
             return self.snap(np.linspace(0.0, 1.0, 1025)[:, None])
+        # Only a search over such a space needs scipy.stats, which is slow to import.
+        from scipy.stats import qmc
+
         sobol = qmc.Sobol(d, rng=rng).random_base2(11 if d <= 3 else 12)
         corners = np.array(list(itertools.product((0.0, 1.0), repeat=min(d, 6))))
         filled = np.where(rng.random((len(corners), d)) < 0.5, 0.0, 1.0)

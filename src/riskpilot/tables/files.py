@@ -60,7 +60,7 @@ def read_losses(path: str | Path, groups: Collection[str] = ()) -> LossTable:
     Raises
     ------
     TableError
-        Where the file cannot be read as a table of losses.
+        If the file cannot be read as a table of losses.
     """
     path = Path(path)
     readers: dict[str, Callable[[Path, Collection[str]], LossTable]] = {
@@ -94,8 +94,31 @@ def save_losses(
     calibration: LossMapping,
     configs: Iterable[Config] | None = None,
 ) -> Path:
-    """Write a table of losses as a compressed .npz without pickles, and return where it is.
+    """Write a table of losses as a compressed .npz file without pickles.
 
+    Parameters
+    ----------
+    path : str or Path
+        The file to write; its name ends in .npz.
+    validation : mapping of str to array
+        Validation losses, as `select_from_losses` takes them.
+    calibration : mapping of str to array
+        Calibration losses, as `select_from_losses` takes them.
+    configs : iterable of mappings, optional
+        What the rows stand for.
+
+    Returns
+    -------
+    Path
+        The same path.
+
+    Raises
+    ------
+    TableError
+        If the name ends in anything else, or an array holds Python objects.
+
+    Examples
+    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = save_losses(
@@ -133,6 +156,7 @@ def save_losses(
 
 
 def _read_npz(path: Path, groups: Collection[str]) -> LossTable:
+    """Read an archive of arrays; groups in it are texts already."""
     try:
         # Opened here, because numpy leaves a file open where it turns out to be cut short.
         with path.open("rb") as file:
@@ -179,6 +203,7 @@ def _read_npz(path: Path, groups: Collection[str]) -> LossTable:
 
 
 def _member(archive: Any, name: str) -> Array:
+    """Read one array of an archive, and nothing that is pickled."""
     try:
         array: Array = archive[name]
     except ValueError as error:
@@ -194,6 +219,7 @@ def _member(archive: Any, name: str) -> Array:
 
 
 def _read_csv(path: Path, groups: Collection[str]) -> LossTable:
+    """Read a CSV file."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return tabulate(path.name, _csv_columns(path.name, file, groups))
@@ -210,22 +236,25 @@ def _read_csv(path: Path, groups: Collection[str]) -> LossTable:
 
 
 class _Codes:
-    """Texts as whole numbers: each new text gets the next one."""
+    """Codes texts as whole numbers: each new text gets the next one."""
 
     def __init__(self) -> None:
         self.labels: dict[str, int] = {}
         self.chunks: list[Array] = []
 
     def add(self, texts: Iterable[str]) -> None:
+        """Code some more texts."""
         labels = self.labels
         codes = [labels.setdefault(text, len(labels)) for text in texts]
         self.chunks.append(np.array(codes, dtype=np.int64))
 
     def all(self) -> Array:
+        """Return the codes of all texts so far."""
         return np.concatenate(self.chunks) if self.chunks else np.zeros(0, dtype=np.int64)
 
 
 def _csv_columns(name: str, file: io.TextIOWrapper, groups: Collection[str]) -> LongTable:
+    """Read the columns of a CSV file, some rows at a time."""
     reader = csv.reader(file)
     header = [field.strip() for field in next(reader, [])]
     check_header(name, header)
@@ -245,9 +274,9 @@ def _csv_columns(name: str, file: io.TextIOWrapper, groups: Collection[str]) -> 
                 f"{_shorten(','.join(odd))!r} has {len(odd)}. Complete it, or quote its commas."
             )
         for field, column in zip(header, columns, strict=False):
-            if field in ("split", "config"):
+            if field == "split":
                 coded[field].add(text.strip() for text in column)
-            elif field in coded:  # ids and groups are what they are: " a" is not "a"
+            elif field in coded:  # names are what they are: " a" is not "a"
                 coded[field].add(column)
             else:
                 numbers[field].append(_to_numbers(name, field, column, start))
@@ -266,16 +295,18 @@ def _csv_columns(name: str, file: io.TextIOWrapper, groups: Collection[str]) -> 
 
 
 def _without_blanks(labels: Labels) -> Labels:
-    """An empty field names no group: it is refused where groups are read."""
+    """Mark empty fields as missing: they name no group, and are refused where groups are read."""
     return Labels([value if value.strip() else None for value in labels.values], labels.codes)
 
 
 def _chunks(reader: Iterator[list[str]]) -> Iterator[list[list[str]]]:
+    """Part the rows of a file into pieces that fit into memory."""
     while rows := list(islice(reader, _CHUNK)):
         yield rows
 
 
 def _to_numbers(name: str, field: str, column: Sequence[str], start: int) -> Array:
+    """Read texts as numbers; ``start`` is the line of the first, for messages."""
     try:
         return np.array(column, dtype=np.str_).astype(np.float64)
     except ValueError:
@@ -295,6 +326,7 @@ def _to_numbers(name: str, field: str, column: Sequence[str], start: int) -> Arr
 
 
 def _read_parquet(path: Path, groups: Collection[str]) -> LossTable:
+    """Read a Parquet file."""
     # The one door to an optional package: only those who read Parquet need to install it.
     try:
         module = importlib.import_module("riskpilot.tables.parquet")
@@ -308,6 +340,7 @@ def _read_parquet(path: Path, groups: Collection[str]) -> LossTable:
 
 
 def _object_rule(name: str) -> str:
+    """Say why an array of Python objects is refused."""
     return (
         f"The array {name!r} holds Python objects, and files with pickled objects can run code, so "
         f"they are refused. Save numbers or booleans: array.astype(float)."
@@ -315,12 +348,15 @@ def _object_rule(name: str) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
+    """Write names in alphabetical order."""
     return ", ".join(sorted(names)) or "none"
 
 
 def _shorten(text: str) -> str:
+    """Cut a text to at most 60 characters."""
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _to_python(value: Any) -> Any:
+    """Turn what JSON does not know into what it knows."""
     return value.item() if isinstance(value, np.generic) else str(value)

@@ -22,9 +22,21 @@ NOT_LOSSES = ("split", "config", "example")
 
 @dataclass(frozen=True)
 class LossTable:
-    """The losses of n configurations: risks of shape (n, k) and (n, m), others (n,) or (n, k).
+    """The losses of n configurations, as `select_from_losses` takes them.
 
-    ``configs``: what the rows stand for, or None; ids of the examples where the file gives them.
+    Attributes
+    ----------
+    validation : dict of str to array
+        Validation losses: risks of shape (n, k), the free objective of shape (n,) or (n, k), and
+        what stands beside the losses of shape (k,).
+    calibration : dict of str to array
+        Calibration losses: risks of shape (n, m), and what stands beside them of shape (m,).
+    configs : tuple of dict, optional
+        What the n rows stand for; None where the file does not say.
+    validation_ids : array, optional
+        The ids of the k validation examples, where the file gives them.
+    calibration_ids : array, optional
+        The ids of the m calibration examples, where the file gives them.
     """
 
     validation: dict[str, Array]
@@ -34,7 +46,25 @@ class LossTable:
     calibration_ids: Array | None = None
 
     def only(self, risks: Sequence[str], minimize: str) -> "LossTable":
-        """The same table with the named quantities alone; the free objective where it is."""
+        """Keep the named quantities alone.
+
+        Parameters
+        ----------
+        risks : sequence of str
+            The names of risks, and of what stands beside their losses.
+        minimize : str
+            The name of the free objective, which calibration need not have.
+
+        Returns
+        -------
+        LossTable
+            The table without the other quantities.
+
+        Raises
+        ------
+        TableError
+            If a quantity is missing.
+        """
         for split, losses in (("validation", self.validation), ("calibration", self.calibration)):
             wanted = [*risks, minimize] if split == "validation" else risks
             missing = [name for name in wanted if name not in losses]
@@ -63,8 +93,8 @@ class Labels:
 
 @dataclass(frozen=True)
 class LongTable:
-    """The columns of a file: those of `NOT_LOSSES` that it has, its losses and the numbers beside
-    them, shape (rows,), and the names beside them: groups, labels."""
+    """The columns of a file: ``labels`` by the names of `NOT_LOSSES`; ``losses`` and the numbers
+    beside them, shape (rows,); ``names`` of groups and of labels."""
 
     labels: Mapping[str, Labels]
     losses: Mapping[str, Array]
@@ -85,6 +115,8 @@ def tabulate(file: str, table: LongTable) -> LossTable:
     parts, ids = {}, {}
     for i, split in enumerate(SPLITS):
         rows = np.flatnonzero(which == i)
+        if examples is None:
+            _check_spelling(file, split, table.labels["config"], config_codes, rows)
         order, ids[split] = _rectangle(file, split, configs, config_codes, examples, rows)
         shaped = {name: column[order] for name, column in table.losses.items()}
         # A column that is empty throughout a split was not measured on it.
@@ -103,12 +135,12 @@ def tabulate(file: str, table: LongTable) -> LossTable:
 
 
 def _is_empty(part: Array) -> bool:
+    """Say whether a column holds no number at all."""
     return part.dtype.kind == "f" and bool(np.isnan(part).all())
 
 
 def _names(file: str, name: str, column: Labels, order: IntArray) -> Array | None:
-    """The names of the examples of a split, as the file has them, shape (m,); None where it has
-    none."""
+    """Find the names of the examples of a split, shape (m,); None where the file has none."""
     codes = column.codes[order]
     differing = np.argwhere(codes != codes[0])
     if len(differing):
@@ -129,7 +161,7 @@ def _names(file: str, name: str, column: Labels, order: IntArray) -> Array | Non
 
 
 def parse_config(label: Any) -> dict[str, Any]:
-    """A configuration from the text of a JSON object; any other label stands for itself.
+    """Read a configuration from the text of a JSON object; any other label stands for itself.
 
     >>> parse_config('{"threshold": 0.5}'), parse_config("large"), parse_config("0.5")
     ({'threshold': 0.5}, {'config': 'large'}, {'config': 0.5})
@@ -146,7 +178,8 @@ def parse_config(label: Any) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(name)  # NaN and Infinity are no JSON: such a text is a label
+    """Refuse NaN and Infinity, which are no JSON: such a text is a label."""
+    raise ValueError(name)
 
 
 def check_header(file: str, names: Sequence[str]) -> None:
@@ -172,6 +205,7 @@ def check_header(file: str, names: Sequence[str]) -> None:
 
 
 def _check_rows(file: str, table: LongTable) -> None:
+    """Refuse a table without rows."""
     if not len(table.labels["split"].codes):
         raise TableError(
             f"{file!r} has columns but no rows. Give one row per configuration and example."
@@ -179,8 +213,8 @@ def _check_rows(file: str, table: LongTable) -> None:
 
 
 def _configs(file: str, labels: Labels) -> tuple[list[dict[str, Any]], IntArray]:
-    empty = [value for value in labels.values if value is None or value == ""]
-    if empty:
+    """Read the configurations in sorted order, and for each row which of them it has."""
+    if any(value is None or not str(value).strip() for value in labels.values):
         raise TableError(
             f"{file!r}: every row needs its configuration, but a field of the column config is "
             f"empty. Write a JSON object or a label there."
@@ -194,8 +228,26 @@ def _configs(file: str, labels: Labels) -> tuple[list[dict[str, Any]], IntArray]
     return [by_text[text] for text in ranked], codes
 
 
+def _check_spelling(
+    file: str, split: str, labels: Labels, config_codes: IntArray, rows: IntArray
+) -> None:
+    """Refuse one configuration under two names where examples have no ids: were they two, each
+    example would count twice."""
+    meant = np.zeros(len(labels.values), dtype=np.int64)
+    meant[labels.codes] = config_codes
+    first: dict[int, int] = {}
+    for code in np.unique(labels.codes[rows]).tolist():
+        other = first.setdefault(int(meant[code]), code)
+        if other != code:
+            raise TableError(
+                f"{file!r}: a configuration has one name, but {labels.values[other]!r} and "
+                f"{labels.values[code]!r} mean the same one and both have {split} rows. Write it "
+                f"in one way; if they are two, give them labels that are no numbers."
+            )
+
+
 def _sort_key(config: Mapping[str, Any]) -> list[tuple[str, int, float, str]]:
-    """Numbers by their size, before texts by their letters."""
+    """Make a key that sorts numbers by their size, before texts by their letters."""
     key = []
     for name in sorted(config):
         value = config[name]
@@ -205,7 +257,7 @@ def _sort_key(config: Mapping[str, Any]) -> list[tuple[str, int, float, str]]:
 
 
 def _split_codes(file: str, labels: Labels) -> IntArray:
-    """0 for validation, 1 for calibration."""
+    """Code the split of every row: 0 for validation, 1 for calibration."""
     names = [str(value).lower() for value in labels.values]
     unknown = [
         value for value, name in zip(labels.values, names, strict=True) if name not in SPLITS
@@ -226,8 +278,8 @@ def _split_codes(file: str, labels: Labels) -> IntArray:
 
 
 def _examples(file: str, labels: Labels) -> Labels:
-    """Ids in sorted order: by size where all are numbers, as text otherwise."""
-    if any(value is None or value == "" for value in labels.values):
+    """Sort ids by size where all are numbers, and as text otherwise."""
+    if any(value is None or not str(value).strip() for value in labels.values):
         raise TableError(
             f"{file!r}: some rows have no example id and others do. Give every row one, or leave "
             f"the column out."
@@ -254,7 +306,7 @@ def _rectangle(
     examples: Labels | None,
     rows: IntArray,
 ) -> tuple[IntArray, Array | None]:
-    """Where in the file the losses of a split stand, shape (n, m), and the ids of the examples."""
+    """Find the places of a split's losses in the file, shape (n, m), and the ids of examples."""
     counts = np.bincount(config_codes[rows], minlength=len(configs))
     usual = int(np.bincount(counts).argmax())
     if (counts != counts[0]).any():
@@ -290,6 +342,7 @@ def _rectangle(
 
 
 def _check_ids(file: str, validation: Array | None, calibration: Array | None) -> None:
+    """Refuse ids that occur in both splits."""
     if validation is None or calibration is None:
         return
     shared = np.intersect1d(validation, calibration)

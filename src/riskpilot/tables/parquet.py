@@ -13,7 +13,7 @@ from riskpilot.tables.long import NOT_LOSSES, Labels, LongTable, check_header
 
 
 def read_columns(path: Path, groups: Collection[str] = ()) -> LongTable:
-    """The columns of a Parquet file, as `tabulate` takes them; ``groups`` hold names."""
+    """Read the columns of a Parquet file, as `tabulate` takes them; ``groups`` hold names."""
     try:
         table = pq.ParquetFile(path).read()
     except (pa.ArrowException, OSError) as error:
@@ -38,6 +38,7 @@ def read_columns(path: Path, groups: Collection[str] = ()) -> LongTable:
 
 
 def _labels(file: str, name: str, column: Any) -> Labels:
+    """Read a column of labels."""
     try:
         encoded = column.combine_chunks()
         if isinstance(encoded, pa.ChunkedArray):  # an empty column has no chunk to combine
@@ -55,6 +56,7 @@ def _labels(file: str, name: str, column: Any) -> Labels:
 
 
 def _numbers(file: str, name: str, column: Any) -> Any:
+    """Read a column of numbers or booleans."""
     if not _is_number(column.type):
         raise TableError(
             f"{file!r}: the losses of {name!r} must be numbers or booleans, but their type is "
@@ -76,6 +78,7 @@ def _numbers(file: str, name: str, column: Any) -> Any:
 
 
 def _is_number(kind: Any) -> bool:
+    """Say whether a type of Arrow holds numbers."""
     return bool(
         pa.types.is_boolean(kind)
         or pa.types.is_integer(kind)

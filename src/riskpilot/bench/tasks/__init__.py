@@ -13,7 +13,7 @@ from riskpilot.errors import TableError
 __all__ = ["NAMES", "SECOND_FORMS", "TABLES_VARIABLE", "Task", "load", "synthetic", "table_path"]
 
 TABLES_VARIABLE = "RISKPILOT_TABLES"
-_CHECKOUT = Path(__file__).resolve().parents[3] / "experiments"
+_CHECKOUT = Path(__file__).resolve().parents[4] / "experiments"
 
 # Name of the task: (its table, how the table is read). Selective tasks share the plain one's.
 _LOADERS: dict[str, tuple[str, Callable[[Path], Task]]] = {

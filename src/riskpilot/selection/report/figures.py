@@ -14,33 +14,37 @@ from riskpilot.plots import (
     template,
     trade_off,
 )
-from riskpilot.selection.report.story import Story
+from riskpilot.selection.verdict import Selection
 
 
 @dataclass(frozen=True)
 class Figure:
+    """A figure with its heading and a sentence; ``panels``: how much room it takes."""
+
     heading: str
     words: str
     figure: go.Figure
     panels: int
 
 
-def figures_of(story: Story) -> list[Figure]:
-    plan, result, chosen = story.plan, story.result, story.chosen
-    configs = [candidate["config"] for candidate in story.certificate.candidates]
+def figures_of(selection: Selection) -> list[Figure]:
+    """Draw all that the page shows of a selection."""
+    plan, result, chosen = selection.plan, selection.result, selection.certificate.chosen
+    validation, background = selection.validation, selection.background
+    configs = selection.candidates
     n_risks = len(plan.problem.risks)
     shown = [
         Figure(
             "The trade-off",
             "Every configuration on validation data. Numbers are positions in the test; rings mark "
             "what was tested. Around the dashed line the test is a close call.",
-            trade_off(plan, result, story.validation, chosen, story.search, story.background),
+            trade_off(plan, result, validation, chosen, background),
             n_risks,
         )
     ]
     if n_risks == 2:
         words = "Where both limits are kept on validation data, and at what cost."
-        plane = risk_plane(plan, result, story.validation, chosen, story.background)
+        plane = risk_plane(plan, result, validation, chosen, background)
         shown.append(Figure("Both risks", words, plane, 1))
     shown += [
         Figure(
@@ -57,14 +61,15 @@ def figures_of(story: Story) -> list[Figure]:
             1,
         ),
     ]
-    if story.search is not None:
+    if background.search is not None:
         words = "What each trial showed on validation data."
-        history = search_history(story.validation, story.search, story.background)
+        history = search_history(validation, background)
         shown.append(Figure("The search", words, history, 1))
     return shown
 
 
 def sections(figures: list[Figure]) -> str:
+    """Write the places where the script of the page draws the figures."""
     return "\n".join(
         f'<section><h2>{one.heading}</h2><p class="note">{one.words}</p>'
         f'<div class="figure{" panels" if one.panels > 1 else ""}">'
@@ -74,6 +79,7 @@ def sections(figures: list[Figure]) -> str:
 
 
 def page_data(figures: list[Figure]) -> dict[str, Any]:
+    """Collect what the script of the page draws, in the two themes it can use."""
     drawn = {}
     for i, one in enumerate(figures):
         figure = json.loads(one.figure.to_json())
@@ -86,6 +92,7 @@ def page_data(figures: list[Figure]) -> dict[str, Any]:
 
 
 def _template(theme: str) -> Any:
+    """Write a theme as plain JSON."""
     return json.loads(go.Figure(layout={"template": template(theme)}).to_json())["layout"][
         "template"
     ]

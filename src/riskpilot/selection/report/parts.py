@@ -7,29 +7,30 @@ from typing import Any
 
 from riskpilot.guarantee import p_in_words, upper_bounds
 from riskpilot.problem import Risk
-from riskpilot.selection.report.story import Story, amount, escaped, percent, plain
+from riskpilot.selection.report.sentences import amount, escaped, percent, plain
+from riskpilot.selection.verdict import Selection
 
 
-def choice(story: Story) -> str:
-    plan, result, at = story.plan, story.result, story.told
-    config = story.certificate.candidates[at]["config"]
+def choice(selection: Selection) -> str:
+    """Show the choice, or the closest candidate, and its risks against the limits."""
+    plan, result, at = selection.plan, selection.result, selection.closest
+    certified = selection.config is not None
     bounds = upper_bounds(plan, result, [at])[0]
     params = "".join(
-        f"<dt>{escaped(k)}</dt><dd>{escaped(plain(v))}</dd>" for k, v in config.items()
+        f"<dt>{escaped(k)}</dt><dd>{escaped(plain(v))}</dd>"
+        for k, v in selection.candidates[at].items()
     )
     free = f"<dt>{escaped(plan.problem.minimize)}</dt><dd>{plan.free[at]:.4g}</dd>"
     cards = [
-        f'<div class="card"><h3>{"Chosen" if story.chosen is not None else "Closest"} '
+        f'<div class="card"><h3>{"Chosen" if certified else "Closest"} '
         f'configuration</h3><dl>{params}</dl><hr><dl>{free}</dl><p class="note">on validation '
         f"data; made as small as the limits allow, and not part of the promise</p></div>"
     ]
     for i, risk in enumerate(plan.problem.risks):
-        cards.append(_risk_card(story, i, risk, float(bounds[i])))
-    reason = ""
-    if story.chosen is None:
-        reason = f"<pre>{escaped(story.message)}</pre>"
+        cards.append(_risk_card(selection, i, risk, float(bounds[i])))
+    reason = "" if certified else f"<pre>{escaped(selection.message)}</pre>"
     return (
-        f"<h2>The {'choice' if story.chosen is not None else 'closest candidate'}, and its risks "
+        f"<h2>The {'choice' if certified else 'closest candidate'}, and its risks "
         f'against the limits</h2><div class="cards">{"".join(cards)}</div>'
         f'<p class="note">Dark bar: the value on calibration data. Light bar: up to the smallest '
         f"limit that this configuration would have passed. Line: the limit. The promise is about "
@@ -37,8 +38,9 @@ def choice(story: Story) -> str:
     )
 
 
-def _risk_card(story: Story, i: int, risk: Risk, bound: float) -> str:
-    result, at = story.result, story.told
+def _risk_card(selection: Selection, i: int, risk: Risk, bound: float) -> str:
+    """Show one risk of the closest candidate on a scale, and its numbers."""
+    result, at = selection.result, selection.closest
     mean, n = float(result.means[at, i]), int(result.n[at, i])
     assert risk.limit is not None
     low = risk.bottom
@@ -51,7 +53,7 @@ def _risk_card(story: Story, i: int, risk: Risk, bound: float) -> str:
         share = (value - low) / (top - low)
         return f"{100 * min(max(share, 0.0), 1.0):.2f}%"
 
-    passed = result.log_p[at, i] < math.log(story.plan.problem.delta)
+    passed = result.log_p[at, i] < math.log(selection.plan.problem.delta)
     known = math.isfinite(bound)
     bar = f'<span class="bound" style="width:{place(bound)}"></span>' if known else ""
     rows = {
@@ -60,7 +62,7 @@ def _risk_card(story: Story, i: int, risk: Risk, bound: float) -> str:
         "upper bound": amount(risk, bound) if known else "not known",
         "calibration examples": f"{n:,}",
         "p-value": p_in_words(float(result.log_p[at, i])),
-        "test": story.plan.families[risk.name].replace("_", "-"),
+        "test": selection.plan.families[risk.name].replace("_", "-"),
     }
     listed = "".join(f"<dt>{k}</dt><dd>{escaped(v)}</dd>" for k, v in rows.items())
     return (
@@ -74,10 +76,11 @@ def _risk_card(story: Story, i: int, risk: Risk, bound: float) -> str:
     )
 
 
-def how_to_check(story: Story) -> str:
-    text = story.certificate.to_json() + "\n"
+def how_to_check(selection: Selection) -> str:
+    """Say how to repeat the test, with the certificate to save."""
+    text = selection.certificate.to_json() + "\n"
     data = base64.b64encode(text.encode()).decode()
-    certificate = story.certificate
+    certificate = selection.certificate
     smoothed = (
         ""
         if certificate.estimates is None
@@ -98,9 +101,10 @@ configurations, was fixed from {certificate.n_validation:,} validation examples 
 <details><summary>The certificate</summary><pre>{escaped(text)}</pre></details></section>"""
 
 
-def not_covered(story: Story) -> str:
-    level = percent(story.certificate.level)
-    free = escaped(story.plan.problem.minimize)
+def not_covered(selection: Selection) -> str:
+    """Say what the promise does not cover."""
+    level = percent(selection.certificate.level)
+    free = escaped(selection.plan.problem.minimize)
     return f"""<section><h2>What the promise does not cover</h2><ul>
 <li><b>Other data.</b> It holds for data that comes about as the calibration data did. Where the
 world shifts, a limit can be broken without any sign of it here.</li>
@@ -115,10 +119,11 @@ ledger; the promise holds for each question on its own, for all at once only whe
 between them.</li></ul></section>"""
 
 
-def ledger_of_uses(story: Story) -> str:
-    use = story.certificate.use
+def ledger_of_uses(selection: Selection) -> str:
+    """Show the questions that have been put to the calibration data."""
+    use = selection.certificate.use
     others = ", ".join(f"question {o['use']} of study {o['study']}" for o in use["elsewhere"])
-    entries: Iterable[Mapping[str, Any]] = story.background.ledger
+    entries: Iterable[Mapping[str, Any]] = selection.background.ledger
     rows = "".join(
         f"<tr{' class=chosen' if entry['digest'] == use['ledger'] else ''}>"
         f"<td>{escaped(entry['use'])}</td>"

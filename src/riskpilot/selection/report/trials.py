@@ -4,25 +4,30 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from riskpilot.guarantee import p_in_words
-from riskpilot.selection.report.story import Story, escaped, plain
+from riskpilot.plots import validation_points
+from riskpilot.selection.report.sentences import escaped, plain
+from riskpilot.selection.verdict import Selection
 
 # More rows than this help nobody; the candidates come first, and the page says what it left out.
 MOST_ROWS = 1000
 
 
-def table_of_trials(story: Story) -> str:
-    """Sortable and searchable; the script of the page sees to that."""
-    order, n = story.plan.order, len(story.validation.free)
+def table_of_trials(selection: Selection) -> str:
+    """Write the table; the script of the page lets readers sort and search it."""
+    order, n = selection.plan.order, len(selection.validation.free)
     tested = set(order)
     rows = list(range(n))
     if n > MOST_ROWS:
         rows = [*order, *(row for row in rows if row not in tested)][:MOST_ROWS]
-    configs = _configs(story, rows)
+    configs, values = _configs(selection, rows), validation_points(selection.validation)
     params = list(dict.fromkeys(name for config in configs for name in config))
     position = {row: i for i, row in enumerate(order)}
     lines = [
-        _line(story, row, config, params, position.get(row))
+        _line(selection, row, config, values[row], params, position.get(row))
         for row, config in zip(rows, configs, strict=True)
     ]
     left_out = (
@@ -36,15 +41,16 @@ def table_of_trials(story: Story) -> str:
         '<label>Search <input id="search" type="search" autocomplete="off" '
         'placeholder="such as: chosen"></label><span id="count" class="note" role="status">'
         '</span></div><div class="wide" tabindex="0"><table id="trials"><thead><tr>'
-        f"{_head(story, params)}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+        f"{_head(selection, params)}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
         f"{left_out}</section>"
     )
 
 
-def _head(story: Story, params: list[str]) -> str:
-    titles = [risk.title for risk in story.plan.problem.risks]
+def _head(selection: Selection, params: list[str]) -> str:
+    """Write the heads of the columns, each a button that sorts by it."""
+    titles = [risk.title for risk in selection.plan.problem.risks]
     heads = [("trial", ""), ("verdict", "text"), *((param, "text") for param in params)]
-    heads += [(f"{name}, validation", "") for name in (*titles, story.plan.problem.minimize)]
+    heads += [(f"{name}, validation", "") for name in (*titles, selection.plan.problem.minimize)]
     heads += [("tested as", ""), *((f"{name}, calibration", "") for name in titles)]
     heads.append(("p-value", ""))
     return "".join(
@@ -54,46 +60,55 @@ def _head(story: Story, params: list[str]) -> str:
 
 
 def _line(
-    story: Story, row: int, config: Mapping[str, Any], params: list[str], at: int | None
+    selection: Selection,
+    row: int,
+    config: Mapping[str, Any],
+    values: npt.NDArray[np.float64],
+    params: list[str],
+    at: int | None,
 ) -> str:
-    """One configuration; ``at`` is its position in the test, None where it was not tested."""
-    risks = story.plan.problem.risks
-    number = story.background.numbers[row] if len(story.background.numbers) else row
-    verdict = _verdict(story, at)
+    """Write one configuration; ``at`` is its position in the test, None if it was not tested."""
+    risks = selection.plan.problem.risks
+    number = selection.background.numbers[row] if len(selection.background.numbers) else row
+    verdict = _verdict(selection, at)
     cells = [_number(float(number), f"{number}"), f'<td class="text">{verdict}</td>']
     cells += [_cell(config.get(name, "")) for name in params]
-    cells += [_number(float(value)) for value in story.values[row]]
+    cells += [_number(float(value)) for value in values]
     if at is None:
         cells += ["<td></td>"] * (len(risks) + 2)
     else:
         cells.append(_number(at + 1, str(at + 1)))
-        cells += [_number(float(story.result.means[at, i])) for i in range(len(risks))]
-        log_p = float(story.result.worst_log_p[at])
+        cells += [_number(float(selection.result.means[at, i])) for i in range(len(risks))]
+        log_p = float(selection.result.worst_log_p[at])
         cells.append(_number(max(log_p, -1e300), p_in_words(log_p)))
     mark = ' class="chosen"' if verdict == "chosen" else ""
     return f"<tr{mark}>{''.join(cells)}</tr>"
 
 
-def _configs(story: Story, rows: list[int]) -> list[Mapping[str, Any]]:
-    if len(story.background.configs):
-        return [story.background.configs[row] for row in rows]
-    known = {c["row"]: c["config"] for c in story.certificate.candidates}
+def _configs(selection: Selection, rows: list[int]) -> list[Mapping[str, Any]]:
+    """Find the configurations of rows; those that were not tested may not be known."""
+    if len(selection.background.configs):
+        return [selection.background.configs[row] for row in rows]
+    known = {c["row"]: c["config"] for c in selection.certificate.candidates}
     return [known.get(row, {}) for row in rows]
 
 
-def _verdict(story: Story, at: int | None) -> str:
+def _verdict(selection: Selection, at: int | None) -> str:
+    """Say in a word or two what the test said."""
     if at is None:
         return "not tested"
-    if at == story.chosen:
+    if at == selection.certificate.chosen:
         return "chosen"
-    return "certified" if story.result.passed[at] else "not certified"
+    return "certified" if selection.result.passed[at] else "not certified"
 
 
 def _number(value: float, text: str | None = None) -> str:
+    """Write a cell that is sorted by a number."""
     return f'<td data-v="{value!r}">{escaped(f"{value:.4g}" if text is None else text)}</td>'
 
 
 def _cell(value: Any) -> str:
+    """Write the value of a parameter, sorted as a number where it is one."""
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return f'<td class="text" data-v="{float(value)!r}">{escaped(plain(value))}</td>'
     return f'<td class="text">{escaped(value)}</td>'

@@ -1,5 +1,5 @@
-"""Who keeps a limit on the gap, on Adult: ``python -m benchmarks.fairlearn_gap`` (needs
-``pip install fairlearn``) writes benchmarks/gap.json and draws docs/images/gap-kept.svg.
+"""Who keeps a limit on the gap, on Adult: ``python -m experiments.fairlearn_gap`` (needs
+``pip install fairlearn``) writes experiments/results/gap.json and draws docs/images/gap-kept.svg.
 
 The gap is that between the rates of positive predictions of men and women. For each split of the
 data a logistic regression is trained; its configurations are 225 pairs of thresholds, one for each
@@ -27,8 +27,8 @@ from sklearn.linear_model import LogisticRegression
 import riskpilot as rp
 from riskpilot.datasets import load_adult
 
-FOLDER = Path(__file__).parent
-PICTURE = FOLDER.parent / "docs" / "images" / "gap-kept.svg"
+RESULT = Path(__file__).parent / "results" / "gap.json"
+PICTURE = Path(__file__).parents[1] / "docs" / "images" / "gap-kept.svg"
 LIMITS = (0.02, 0.03, 0.04, 0.05, 0.08)
 SIZES = (500, 1000, 2000)  # V
 N_TRAIN = 3000
@@ -208,9 +208,9 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fairlearn_gap", description=__doc__)
+    parser = argparse.ArgumentParser("python -m experiments.fairlearn_gap", description=__doc__)
     parser.add_argument("--splits", type=int, default=40)
-    parser.add_argument("--json", type=Path, default=FOLDER / "gap.json", help="the result")
+    parser.add_argument("--json", type=Path, default=RESULT, help="the result")
     parser.add_argument("--out", type=Path, default=PICTURE, help="where the picture goes")
     options = parser.parse_args(arguments)
     found = []

@@ -1,4 +1,4 @@
-"""The power of tests, and of their alternatives: ``python -m benchmarks.power`` prints tables and
+"""The power of tests, and of their alternatives: ``python -m experiments.power`` prints tables and
 draws docs/images/power-of-gaps.svg and docs/images/power-of-differences.svg.
 
 Each test is one-sided, of "the mean of A is at most the mean of B plus 0.1", at delta = 0.1, with
@@ -180,7 +180,7 @@ def _finish(figure: Figure, axes: npt.NDArray[np.object_], path: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> dict[str, dict[str, list[float]]]:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.power", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m experiments.power", description=__doc__)
     parser.add_argument("--runs", type=int, default=2000, help="samples for each point")
     parser.add_argument("--out", type=Path, default=PICTURE, help="where the picture of gaps goes")
     parser.add_argument("--paired-out", type=Path, default=PAIRED_PICTURE, help="of differences")

@@ -1,19 +1,43 @@
-"""The demo as it is told on a terminal."""
+"""``riskpilot demo``: a search on real data, from the limit to the certificate."""
 
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
 from riskpilot.cli import terminal
-from riskpilot.demo import FULL, QUICK, Demo, Habit, Trained, compare, demo_problem, run, write
-from riskpilot.guarantee import plan_calibration
+from riskpilot.cli.options import examples
+from riskpilot.guarantee import config_in_words, plan_calibration
+
+if TYPE_CHECKING:
+    from riskpilot.demo import Demo, Habit, Trained
+
+EXAMPLES = examples(
+    "riskpilot demo",
+    "riskpilot demo --quick --out /tmp/demo",
+    "riskpilot demo --limit 0.145 --seed 3",
+)
 
 
-def tell(out: Path, limit: float | None, trials: int | None, seed: int, quick: bool) -> None:
-    """Run the demo, write its files into ``out``, and show what happened."""
+def demo(
+    out: Annotated[Path, typer.Option(help="The folder for what it writes.")] = Path("demo"),
+    limit: Annotated[
+        float | None, typer.Option(help="The largest error allowed; 0.15, quick 0.165.")
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(min=2, help="How many models to train; 14, quick 9.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same run.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="Small models, in seconds.")] = False,
+) -> None:
+    """Train, search, test and certify on real census data, in less than two minutes."""
+    # Only this command trains and draws; importing what that takes would slow down the others.
+    from riskpilot.demo import FULL, QUICK, compare, demo_problem, run, write
+
     setting = QUICK if quick else FULL
     setting = replace(
         setting,
@@ -28,24 +52,24 @@ def tell(out: Path, limit: float | None, trials: int | None, seed: int, quick: b
     console.print(Text(f"Plan: {plan_calibration(problem, setting.calibration)[0]}\n"))
     with terminal.progress() as bar:
         task = bar.add_task("Training and searching", total=setting.trials)
-        demo = run(setting, seed=seed, after_each=lambda: bar.advance(task))
+        found = run(setting, seed=seed, after_each=lambda: bar.advance(task))
         again = bar.add_task("Choosing again on data drawn anew", total=setting.draws)
-        habits = compare(demo, setting, seed=seed, after_each=lambda: bar.advance(again))
-    files = write(demo, out)
-    _show_trials(console, demo)
-    terminal.show_verdict(console, demo.selection.message, good=demo.selection.config is not None)
+        habits = compare(found, setting, seed=seed, after_each=lambda: bar.advance(again))
+    files = write(found, out)
+    _show_trials(console, found)
+    terminal.show_verdict(console, found.selection.message, good=found.selection.config is not None)
     console.print()
-    _show_held_out(console, demo, setting.calibration)
+    _show_held_out(console, found, setting.calibration)
     _show_habits(console, habits, setting.draws)
     console.print(Text(_moral(habits, problem.delta)))
-    for name, path in files.items():
-        console.print(Text(f"{name + ':':<13}{path}"))
+    terminal.show_files(console, files)
     console.print(
         Text(f"\nCheck it: riskpilot verify {files['certificate']} --losses {files['losses']}")
     )
 
 
-def _show_trials(console: Console, demo: Demo) -> None:
+def _show_trials(console: Console, demo: "Demo") -> None:
+    """Show every model on validation data."""
     chosen = demo.selection.config
     rows = [
         (
@@ -64,8 +88,8 @@ def _show_trials(console: Console, demo: Demo) -> None:
     terminal.show_table(console, "Trials, on validation data", heads, rows)
 
 
-def _show_held_out(console: Console, demo: Demo, n_calibration: int) -> None:
-    """What the certified choice and the usual one do on the people that nobody has used."""
+def _show_held_out(console: Console, demo: "Demo", n_calibration: int) -> None:
+    """Show what the certified choice and the usual one do on people that nobody has used."""
     limit = demo.selection.problem.risks[0].limit
     certified = next((one for one in demo.trained if one.config == demo.selection.config), None)
     rows: list[tuple[list[str], str | None]] = []
@@ -75,13 +99,14 @@ def _show_held_out(console: Console, demo: Demo, n_calibration: int) -> None:
             continue
         error, gap = _test(one, n_calibration)
         kept = "kept" if limit is not None and error <= limit else "broken"
-        cells = [name, f"{error:.4f}", f"{gap:.4f}", kept, terminal.short_config(one.config)]
+        cells = [name, f"{error:.4f}", f"{gap:.4f}", kept, config_in_words(one.config)]
         rows.append((cells, "yellow" if kept == "broken" else None))
     heads = ["choice", "test error", "test gap", f"limit {limit:g}", "configuration"]
     terminal.show_table(console, "Both choices on test data", heads, rows)
 
 
-def _show_habits(console: Console, habits: dict[str, Habit], draws: int) -> None:
+def _show_habits(console: Console, habits: "dict[str, Habit]", draws: int) -> None:
+    """Show how each way to choose fares when its data is drawn many times."""
     names = {
         "usual": "best that keeps the limit on validation data",
         "usual, all data": "the same, with calibration data added to it",
@@ -103,7 +128,8 @@ def _show_habits(console: Console, habits: dict[str, Habit], draws: int) -> None
     terminal.show_table(console, f"The same choice {draws} times, on data drawn anew", heads, rows)
 
 
-def _moral(habits: dict[str, Habit], delta: float) -> str:
+def _moral(habits: "dict[str, Habit]", delta: float) -> str:
+    """Say what the comparison means."""
     return (
         f"The {100 * habits['usual'].broken:.1f} % are what it means to trust a number on which "
         f"one has chosen. The people that neither training nor search has seen stand in for the "
@@ -112,6 +138,7 @@ def _moral(habits: dict[str, Habit], delta: float) -> str:
     )
 
 
-def _test(one: Trained, n_calibration: int) -> tuple[float, float]:
+def _test(one: "Trained", n_calibration: int) -> tuple[float, float]:
+    """Compute error and gap on the test data, which follows the calibration data."""
     test = one.held_out.part(slice(n_calibration, None))
     return float(test.error.mean()), test.gap

@@ -1,4 +1,4 @@
-"""How often limits on groups hold on all data: ``python -m benchmarks.groups``.
+"""How often limits on groups hold on all data: ``python -m experiments.groups``.
 
 The models of the fairness and robustness experiments are given; all their examples together are the
 population. It is split at random many times. Each time, riskpilot selects with a limit on the gap
@@ -165,7 +165,7 @@ def speed(n: int, repeats: int = 5) -> dict[str, float]:
 
 
 def main(arguments: list[str] | None = None) -> dict[str, dict[str, float]]:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.groups", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m experiments.groups", description=__doc__)
     parser.add_argument("--splits", type=int, default=100)
     parser.add_argument("--out", type=Path, default=PICTURE, help="where the picture goes")
     parser.add_argument("--speed", type=int, nargs="?", const=10_000, help="of so many examples")

@@ -1,4 +1,6 @@
-"""A certified drop in accuracy: ``python -m benchmarks.drop`` draws docs/images/drop-certified.svg.
+"""A certified drop in accuracy: ``python -m experiments.drop``.
+
+It draws docs/images/drop-certified.svg.
 
 The pruned encoders of the pruning experiment are given; all their texts together are the
 population. It is split at random many times. Each time the cheapest encoder is chosen whose
@@ -118,7 +120,7 @@ def draw(whole: Population, path: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> dict[str, dict[str, dict[str, float]]]:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.drop", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m experiments.drop", description=__doc__)
     parser.add_argument("--splits", type=int, default=100)
     parser.add_argument("--out", type=Path, default=PICTURE, help="where the picture goes")
     options = parser.parse_args(arguments)
@@ -129,8 +131,8 @@ def main(arguments: list[str] | None = None) -> dict[str, dict[str, dict[str, fl
             result = replay(whole, limit, size, options.splits)
             found[f"limit {limit}, {size} examples"] = result
             for who, numbers in result.items():
-                told = ", ".join(f"{what} {value:.3f}" for what, value in numbers.items())
-                print(f"limit {limit:g}, 2 x {size:,} examples, {who}: {told}", flush=True)
+                figures = ", ".join(f"{what} {value:.3f}" for what, value in numbers.items())
+                print(f"limit {limit:g}, 2 x {size:,} examples, {who}: {figures}", flush=True)
     draw(whole, options.out)
     return found
 

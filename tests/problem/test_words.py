@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 
 import riskpilot as rp
-from riskpilot.cli.status_terminal import show_status
-from riskpilot.cli.terminal import show_candidates, show_plans
+from riskpilot.cli.plan import show_plans
+from riskpilot.cli.select import show_candidates
+from riskpilot.cli.status import show_status
 from riskpilot.plots import power_curves, search_history
 from riskpilot.study.status import study_status
 

@@ -1,0 +1,32 @@
+"""``riskpilot dashboard``: Optuna's live page with riskpilot's figure."""
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from riskpilot.cli import terminal
+from riskpilot.cli.options import StorageArgument, examples
+from riskpilot.errors import StudyError
+
+EXAMPLES = examples("riskpilot dashboard sqlite:///adult.db")
+
+
+def dashboard(
+    storage: StorageArgument,
+    host: Annotated[str, typer.Option(help="Who may look: this machine only by default.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(help="Where the page is served.")] = 8080,
+) -> None:
+    """Serve Optuna's dashboard with riskpilot's figure, live, from validation data alone."""
+    # The live page needs an extra package, and only this command needs the live page.
+    try:
+        from riskpilot.dashboard import serve
+    except ImportError as error:
+        raise StudyError(
+            f"The live page needs optuna-dashboard, which is not installed ({error}). "
+            f"Install it: pip install 'riskpilot[dashboard]'."
+        ) from error
+    terminal.output().print(Text(f"Serving on http://{host}:{port} (stop with Ctrl-C)"))
+    serve(storage, host, port)

@@ -1,0 +1,144 @@
+"""``riskpilot plan``: what calibration data can show, before any is spent."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from riskpilot.cli import terminal
+from riskpilot.cli.options import (
+    JsonOption,
+    PValueOption,
+    RiskOption,
+    examples,
+    parse_numbers,
+    parse_risks,
+)
+from riskpilot.errors import ProblemError
+from riskpilot.guarantee import RiskPlan, plan_calibration, split_labelled
+from riskpilot.problem import Problem
+
+EXAMPLES = examples(
+    'riskpilot plan --risk "error<=0.05" --samples 5000',
+    'riskpilot plan -r "error<=0.05" --labelled 7500',
+    'riskpilot plan -r "error<=0.1" -n 500 -n 5000 --true-risk error=0.08',
+    'riskpilot plan -r "cost<=3 in \\[0,10]" -n 2000 --deviation cost=1.5 --true-risk cost=2.8',
+)
+
+
+def plan(
+    risk: RiskOption,
+    samples: Annotated[
+        list[int],
+        typer.Option("--samples", "-n", help="Calibration examples. Repeat it to compare sizes."),
+    ] = [],  # noqa: B006
+    labelled: Annotated[
+        list[int],
+        typer.Option(help="Labelled examples in all: a third is for validation, the rest counts."),
+    ] = [],  # noqa: B006
+    true_risk: Annotated[
+        list[str],
+        typer.Option(help='What a configuration is believed to risk: "error=0.08".'),
+    ] = [],  # noqa: B006
+    deviation: Annotated[
+        list[str],
+        typer.Option(help='Standard deviation of losses that are not 0/1: "cost=1.5".'),
+    ] = [],  # noqa: B006
+    delta: Annotated[float, typer.Option(help="How often the promise may fail.")] = 0.1,
+    target_power: Annotated[
+        float, typer.Option(help="The probability of passing to aim for.")
+    ] = 0.9,
+    p_value: PValueOption = "auto",
+    as_json: JsonOption = False,
+) -> None:
+    """Before data is spent: what can pass, and how many examples a margin needs."""
+    problem = Problem(parse_risks(risk, p_value), "the free objective", delta)
+    true_risks = parse_numbers(true_risk, "true risk")
+    deviations = parse_numbers(deviation, "deviation")
+    if not samples and not labelled:
+        raise ProblemError(
+            "A plan needs a number of examples. Write --samples 5000 for calibration examples, or "
+            "--labelled 7500 for labelled ones that are still to be split."
+        )
+    splits = [split_labelled(n) for n in labelled]
+    sizes = [*samples, *(n_calibration for _, n_calibration in splits)]
+    plans = _plans(problem, sizes, true_risks, deviations, target_power)
+    if as_json:
+        terminal.print_json({"delta": delta, "plans": [_plan_json(one) for one in plans]})
+        return
+    console = terminal.output()
+    for n_validation, n_calibration in splits:
+        console.print(
+            f"Of {n_validation + n_calibration:,} labelled examples, drawn at random: "
+            f"{n_validation:,} for validation, {n_calibration:,} for calibration."
+        )
+    show_plans(console, plans, delta)
+
+
+def show_plans(console: Console, plans: Sequence[RiskPlan], delta: float) -> None:
+    """Show what can pass, one row per risk and number of examples; then the same in words."""
+    with_power = any(plan.power is not None for plan in plans)
+    heads = ["risk", "test", "examples", "largest value that passes", "fewest examples"]
+    if with_power:
+        heads += ["true risk", "power", f"examples for {plans[0].target_power:g}"]
+    rows = []
+    for plan in plans:
+        cells = [
+            str(plan.risk),
+            plan.family.replace("_", "-"),
+            f"{plan.n_calibration:,}",
+            "none" if plan.largest_mean is None else f"{plan.largest_mean:.5g}",
+            f"{plan.fewest:,}",
+        ]
+        if with_power:
+            cells += [
+                "" if plan.true_risk is None else f"{plan.true_risk:g}",
+                "" if plan.power is None else f"{plan.power:.3f}",
+                "" if plan.needed is None else f"{plan.needed:,}",
+            ]
+        rows.append((cells, None if plan.largest_mean is not None else "yellow"))
+    terminal.show_table(
+        console, f"What calibration data can show at delta = {delta:g}", heads, rows
+    )
+    for plan in plans:
+        console.print(Text(str(plan)))
+
+
+def _plans(
+    problem: Problem,
+    samples: list[int],
+    true_risks: dict[str, float],
+    deviations: dict[str, float],
+    target_power: float,
+) -> list[RiskPlan]:
+    """Plan every risk for every size."""
+    bad = [name for name, value in deviations.items() if not value > 0]
+    if bad:
+        raise ProblemError(
+            f"A standard deviation is above 0, but that of {bad[0]!r} is {deviations[bad[0]]:g}."
+        )
+    plans = []
+    for n in samples:
+        # The losses are 0/1 unless a deviation says otherwise, for each risk on its own.
+        by_kind = [
+            plan_calibration(
+                problem,
+                n,
+                true_risks=true_risks,
+                target_power=target_power,
+                binary=binary,
+                deviations=deviations,
+            )
+            for binary in (True, False)
+        ]
+        for binary_plan, other_plan in zip(*by_kind, strict=True):
+            plans.append(other_plan if binary_plan.risk.name in deviations else binary_plan)
+    return plans
+
+
+def _plan_json(one: RiskPlan) -> dict[str, Any]:
+    """Write a plan for programs."""
+    return {**asdict(one), "risk": one.risk.to_dict(), "message": str(one)}

@@ -1,0 +1,142 @@
+"""``riskpilot select``: choose the best configuration that is shown to keep every limit."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from riskpilot.cli import terminal
+from riskpilot.cli.options import (
+    PROCEDURES,
+    ArtifactsOption,
+    JsonOption,
+    ProcedureOption,
+    PValueOption,
+    RiskOption,
+    SeedOption,
+    StudyNameOption,
+    changed,
+    examples,
+    parse_risks,
+)
+from riskpilot.errors import ProblemError
+from riskpilot.guarantee import Procedure, config_in_words
+from riskpilot.problem import Problem
+from riskpilot.selection import Selection, select_from_losses
+from riskpilot.study import hide_password, is_storage, open_study, problem_of
+from riskpilot.study import select as select_from_study
+from riskpilot.tables import read_losses
+
+EXAMPLES = examples(
+    'riskpilot select losses.npz --risk "error<=0.1" --minimize cost --out certificate.json',
+    'riskpilot select losses.csv -r "miss<=0.05 conditional" -r "drop<=0.02 in \\[-1,1]" '
+    "--minimize cost --report report.html",
+    "riskpilot select sqlite:///study.db --json",
+    "Exit code: 0 certified, 3 nothing could be certified, 2 bad input.",
+)
+
+
+def select(
+    losses: Annotated[
+        str,
+        typer.Argument(help="A table of losses (.npz, .csv, .parquet), or the storage of a study."),
+    ],
+    risk: RiskOption = [],  # noqa: B006 - typer copies it
+    minimize: Annotated[
+        str | None, typer.Option("--minimize", "-m", help="The free objective.")
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="How often the promise may fail; 0.1, or that of the study."),
+    ] = None,
+    procedure: ProcedureOption = "fixed_sequence",
+    p_value: PValueOption = "auto",
+    seed: SeedOption = 0,
+    study_name: StudyNameOption = None,
+    artifacts: ArtifactsOption = None,
+    out: Annotated[Path | None, typer.Option(help="Write the certificate here.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML page here.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Choose the best configuration that is shown to keep every limit."""
+    with terminal.errors().status(f"Reading and testing {hide_password(losses)}"):
+        risks = parse_risks(risk, p_value)
+        if is_storage(losses):
+            study = open_study(losses, study_name, artifacts)
+            problem = changed(problem_of(study), risks, delta, p_value)
+            if minimize not in (None, problem.minimize):
+                raise ProblemError(
+                    f"The study minimises {problem.minimize!r}, so {minimize!r} cannot be chosen. "
+                    f"Leave --minimize out."
+                )
+            selection = select_from_study(
+                study, problem=problem, procedure=PROCEDURES[procedure], seed=seed
+            )
+        else:
+            if not risks or minimize is None:
+                raise ProblemError(
+                    "A table of losses needs --risk and --minimize, and one of them is missing. "
+                    'Write --risk "error<=0.1" --minimize cost.'
+                )
+            problem = Problem(risks, minimize, 0.1 if delta is None else delta)
+            selection = _select_from_table(problem, losses, PROCEDURES[procedure], seed)
+        if out is not None:
+            selection.certificate.save(out)
+        if report is not None:
+            selection.report(report)
+    if as_json:
+        terminal.print_json(
+            {
+                "certified": selection.config is not None,
+                "config": selection.config,
+                "message": selection.message,
+                "certificate": json.loads(selection.certificate.to_json()),
+            }
+        )
+    else:
+        console = terminal.output()
+        show_candidates(console, selection)
+        terminal.show_verdict(console, selection.message, good=selection.config is not None)
+        terminal.show_files(console, {"certificate": out, "report": report})
+    if selection.config is None:
+        raise typer.Exit(terminal.ExitCode.NOTHING_CERTIFIED)
+
+
+def _select_from_table(problem: Problem, path: str, procedure: Procedure, seed: int) -> Selection:
+    """Read a table of losses and select from it."""
+    table = read_losses(path, problem.labels)
+    table = table.only([*problem.names, *problem.beside], problem.minimize)
+    return select_from_losses(
+        problem,
+        validation=table.validation,
+        calibration=table.calibration,
+        configs=table.configs,
+        procedure=procedure,
+        validation_ids=table.validation_ids,
+        calibration_ids=table.calibration_ids,
+        seed=seed,
+    )
+
+
+def show_candidates(console: Console, selection: Selection, most: int = 12) -> None:
+    """Show the tested configurations in testing order; of a long list those around the choice."""
+    chosen = selection.certificate.chosen
+    total = len(selection.candidates)
+    start = 0 if chosen is None else max(0, min(chosen - most // 2, total - most))
+    heads = ["verdict", "p-value"]
+    for risk in selection.problem.risks:
+        heads += [f"{risk.title}, calibration", f"{risk.title}, validation"]
+    heads += [f"{selection.problem.minimize}, validation", "configuration"]
+    rows = []
+    for i in range(start, min(start + most, total)):
+        passed = bool(selection.result.passed[i])
+        verdict = "chosen" if i == chosen else "passed" if passed else "-"
+        cells = [verdict, f"{selection.p_values[i]:.2g}"]
+        for j in range(len(selection.problem.risks)):
+            cells += [f"{selection.result.means[i, j]:.4g}", f"{selection.plan.risks[i][j]:.4g}"]
+        cells += [f"{selection.plan.free[i]:.4g}", config_in_words(selection.candidates[i])]
+        rows.append((cells, "bold green" if i == chosen else None if passed else "dim"))
+    shown = "" if total <= most else f" ({len(rows)} of {total} shown)"
+    terminal.show_table(console, f"Tested configurations, in testing order{shown}", heads, rows)

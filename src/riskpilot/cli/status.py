@@ -1,0 +1,136 @@
+"""``riskpilot status``: where a study stands; calibration stays sealed."""
+
+from rich.console import Console
+from rich.text import Text
+
+from riskpilot.cli import terminal
+from riskpilot.cli.options import JsonOption, StorageArgument, StudyNameOption, examples
+from riskpilot.guarantee import config_in_words
+from riskpilot.selection import left_out_in_words
+from riskpilot.study import QuestionStatus, RiskStatus, Status, open_study, study_status
+
+EXAMPLES = examples(
+    "riskpilot status sqlite:///study.db",
+    "riskpilot status study.log --study-name adult --json",
+)
+
+_MOST_FAILURES = 10
+_MOST_RUNNING = 5
+
+
+def status(
+    storage: StorageArgument,
+    study_name: StudyNameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show where a study stands: trials, failures, budget, ledger; calibration stays sealed."""
+    found = study_status(open_study(storage, study_name))
+    if as_json:
+        terminal.print_json(found.to_json())
+    else:
+        show_status(terminal.output(), found)
+
+
+def show_status(console: Console, status: Status) -> None:
+    """Show trials and budget in a few lines, then tables of risks, failures and questions."""
+    states = ", ".join(f"{n} {name}" for name, n in status.states.items() if n) or "none yet"
+    console.print(Text(f"Study {status.study}", style="bold"))
+    console.print(Text(status.problem))
+    console.print(Text(f"Trials: {states}; {_duration(status.seconds)} of evaluation"))
+    if status.left_out:
+        console.print(Text(left_out_in_words(status.left_out)))
+    console.print(
+        Text(
+            f"Examples: {_count(status.n_validation)} validation, "
+            f"{_count(status.n_calibration)} calibration"
+        )
+    )
+    for line in _running(status):
+        console.print(Text(line))
+    console.print()
+    _show_risks(console, status)
+    _show_failures(console, status)
+    _show_ledger(console, status)
+
+
+def _show_risks(console: Console, status: Status) -> None:
+    """Show the limits, and how the trials stand to them on validation data."""
+    if status.risks:
+        heads = ["risk", "limit", "on validation so far", "trials below", "region of interest"]
+        rows = [(_cells(risk), None) for risk in status.risks]
+        terminal.show_table(console, "Risks", heads, rows)
+
+
+def _cells(risk: RiskStatus) -> list[object]:
+    """Write how the trials stand to one limit."""
+    return [
+        risk.title,
+        "open" if risk.limit is None else f"{risk.limit:g}",
+        f"{risk.lowest:.4g} to {risk.highest:.4g}",
+        "" if risk.n_below_limit is None else risk.n_below_limit,
+        "" if risk.region is None else f"{risk.region[0]:.4g} to {risk.region[1]:.4g}",
+    ]
+
+
+def _show_failures(console: Console, status: Status) -> None:
+    """Show the last trials that failed, with their errors."""
+    if status.failures:
+        last = status.failures[-_MOST_FAILURES:]
+        shown = "" if len(last) == len(status.failures) else f" (the last {len(last)} shown)"
+        heads = ["trial", "error", "configuration"]
+        rows = [([f.number, f.error, config_in_words(f.config)], "yellow") for f in last]
+        terminal.show_table(console, f"{len(status.failures)} failed{shown}", heads, rows)
+
+
+def _show_ledger(console: Console, status: Status) -> None:
+    """Show the questions that have been put to the calibration data."""
+    if not status.questions:
+        console.print(Text("Ledger: calibration is sealed; nothing has been selected yet."))
+        return
+    heads = ["question", "share of delta", "when", "asked", "certified"]
+    rows = [
+        ([q.use, f"{q.spend:g}", q.created, q.problem, _certified(q)], _style(q))
+        for q in status.questions
+    ]
+    terminal.show_table(console, f"Ledger: {status.spent:g} of delta spent", heads, rows)
+
+
+def _running(status: Status) -> list[str]:
+    """Say which trials are running, and since when."""
+    if not status.running:
+        return []
+    trials = ", ".join(
+        f"{t.number} for {_duration(t.seconds)}" for t in status.running[:_MOST_RUNNING]
+    )
+    left = len(status.running) - _MOST_RUNNING
+    lines = [f"Running: trial {trials}{f' and {left} more' if left > 0 else ''}"]
+    if not status.heartbeats:
+        lines.append(
+            "This storage has no heartbeats: trials of workers that died stay here as running. "
+            "Start workers with a time_limit, after which they take such trials over."
+        )
+    return lines
+
+
+def _certified(question: QuestionStatus) -> str:
+    """Write what a question led to."""
+    if not question.answered:
+        return "interrupted; select again"
+    return "nothing" if question.config is None else config_in_words(question.config)
+
+
+def _style(question: QuestionStatus) -> str | None:
+    """Colour a question by whether anything was certified."""
+    return "green" if question.config is not None else "yellow"
+
+
+def _count(n: int | None) -> str:
+    """Write a number of examples."""
+    return "unknown" if n is None else f"{n:,}"
+
+
+def _duration(seconds: float) -> str:
+    """Write a time in the unit that suits it."""
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"

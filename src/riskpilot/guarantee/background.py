@@ -1,0 +1,66 @@
+"""What stood around a test and is shown with it; none of it takes part in the decision."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from riskpilot.guarantee.region import Interval
+
+
+@dataclass(frozen=True)
+class SearchOutline:
+    """How a search stood at its end.
+
+    Attributes
+    ----------
+    intervals : tuple of Interval
+        The region of interest, one interval for each risk.
+    reference : tuple of float
+        The reference point: a value for each risk, then one for the free objective.
+    pool : tuple of bool
+        Whether each configuration belonged to the initial pool.
+    """
+
+    intervals: tuple[Interval, ...]
+    reference: tuple[float, ...]
+    pool: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Background:
+    """What stood around a test, for people who look at it.
+
+    Attributes
+    ----------
+    configs : sequence of mappings
+        Every configuration that was considered, in the order of the validation losses.
+    numbers : sequence of int
+        The trial number of each configuration.
+    ledger : sequence of mappings
+        The questions that have been put to the calibration data.
+    search : SearchOutline, optional
+        How the search stood at its end; None where there was none, or none that can be drawn.
+    left_out : tuple of int
+        The numbers of finished trials that carry no losses and could not be considered.
+    """
+
+    configs: Sequence[Mapping[str, Any]] = ()
+    numbers: Sequence[int] = ()
+    ledger: Sequence[Mapping[str, Any]] = ()
+    search: SearchOutline | None = None
+    left_out: tuple[int, ...] = ()
+
+
+def config_in_words(config: Mapping[str, Any], longest: int | None = None) -> str:
+    """Write a configuration in one line, of at most ``longest`` characters where that is given.
+
+    >>> config_in_words({"reg": 0.21052, "layers": 3})
+    'reg=0.2105, layers=3'
+    >>> config_in_words({"reg": 0.21052, "layers": 3}, longest=12)
+    'reg=0.2105,…'
+    """
+    line = ", ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in config.items()
+    )
+    return line if longest is None or len(line) <= longest else line[: longest - 1] + "…"

@@ -1,0 +1,155 @@
+"""Studies, evaluations and samplers that cannot be used are refused."""
+
+import io
+
+import numpy as np
+import optuna
+import pytest
+
+import riskpilot as rp
+from riskpilot.study.records import decode
+from tests.kits.bad_input import INF, OPEN, P, V, assert_refused, assert_rule_value_and_way_out
+
+
+class NowhereBackend(optuna.storages.journal.BaseJournalBackend):
+    """A journal that is no file."""
+
+    def read_logs(self, log_number_from):
+        return iter(())
+
+    def append_logs(self, logs):
+        pass
+
+
+def evaluated(evaluation, problem=P, n_trials=1):
+    study = rp.create_study(problem, seed=0)
+    study.optimize(rp.objective(study, lambda trial: evaluation), n_trials=n_trials)
+    return study
+
+
+def finished():
+    return evaluated(rp.Evaluation({"error": V["error"][0], "cost": 1.0}))
+
+
+# name: (error class, what the message must say, the call)
+CASES = {
+    # studies
+    "a study without a problem": (rp.StudyError, r"str", lambda: rp.create_study("error")),
+    "a safe configuration that is a number": (
+        rp.StudyError,
+        r"0\.3",
+        lambda: rp.create_study(P, safe=0.3),
+    ),
+    "a storage without a place for losses": (
+        rp.StudyError,
+        r"artifact_store",
+        lambda: rp.create_study(P, storage=optuna.storages.JournalStorage(NowhereBackend())),
+    ),
+    "a plain Optuna study": (
+        rp.StudyError,
+        r"'plain'",
+        lambda: rp.objective(optuna.create_study(study_name="plain"), lambda trial: None),
+    ),
+    "an evaluation that is no function": (
+        rp.StudyError,
+        r"5",
+        lambda: rp.objective(rp.create_study(P), 5),
+    ),
+    "an evaluation of a list": (rp.LossError, r"list", lambda: rp.Evaluation([0.1])),
+    "a calibration of a list": (
+        rp.LossError,
+        r"calibration.*list",
+        lambda: rp.Evaluation({}, [0.1]),
+    ),
+    "a function that returns a number": (rp.LossError, r"float", lambda: evaluated(0.5)),
+    "a risk that is one number": (
+        rp.LossError,
+        r"'error'.*\(\)",
+        lambda: evaluated(rp.Evaluation({"error": 0.1, "cost": 1})),
+    ),
+    "a free objective of two dimensions": (
+        rp.LossError,
+        r"'cost'.*\(2, 2\)",
+        lambda: evaluated(rp.Evaluation({"error": [0, 1], "cost": [[1, 2], [3, 4]]})),
+    ),
+    "a free objective that is infinite": (
+        rp.LossError,
+        r"'cost'.*inf",
+        lambda: evaluated(rp.Evaluation({"error": [0, 1], "cost": INF})),
+    ),
+    "selecting from nothing": (
+        rp.StudyError,
+        r"no trial",
+        lambda: rp.select(rp.create_study(P)),
+    ),
+    "selecting from a path": (
+        rp.StudyError,
+        r"sqlite:///s\.db",
+        lambda: rp.select("sqlite:///s.db"),
+    ),
+    "selecting without calibration": (
+        rp.StudyError,
+        r"Trial 0 has no calibration",
+        lambda: rp.select(finished()),
+    ),
+    "calibrate that returns an array": (
+        rp.LossError,
+        r"ndarray",
+        lambda: rp.select(finished(), calibrate=lambda t: np.zeros(9)),
+    ),
+    "calibrate that forgets a risk": (
+        rp.LossError,
+        r"'error'.*missing",
+        lambda: rp.select(finished(), calibrate=lambda t: {}),
+    ),
+    "a share of delta above one": (
+        rp.ProblemError,
+        r"1\.5",
+        lambda: rp.select(finished(), spend=1.5),
+    ),
+    "a share of delta in words": (
+        rp.ProblemError,
+        r"'half'",
+        lambda: rp.select(finished(), spend="half"),
+    ),
+    "suggestions from nothing": (
+        rp.StudyError,
+        r"none yet",
+        lambda: rp.suggest_limits(rp.create_study(OPEN)),
+    ),
+    "limits of an unknown risk": (
+        rp.ProblemError,
+        r"'harm'",
+        lambda: rp.set_limits(rp.create_study(OPEN), harm=0.1),
+    ),
+    # sampler
+    "delta_prime of two": (rp.ProblemError, r"is 2\.", lambda: rp.GuidedSampler(P, delta_prime=2)),
+    "a pool below zero": (
+        rp.ProblemError,
+        r"n_startup_trials.*-1",
+        lambda: rp.GuidedSampler(P, n_startup_trials=-1),
+    ),
+    "a sampler without a problem": (rp.ProblemError, r"float", lambda: rp.GuidedSampler(0.1)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_input_is_refused_in_its_own_words(name):
+    assert_refused(CASES[name])
+
+
+def test_a_storage_without_the_study_is_named(tmp_path):
+    with pytest.raises(rp.StudyError, match="'absent'") as caught:
+        rp.load_study(storage=f"sqlite:///{tmp_path}/s.db", study_name="absent")
+    assert_rule_value_and_way_out(str(caught.value))
+
+
+def test_stored_losses_are_never_unpickled():
+    class Trap:
+        def __reduce__(self):
+            return (pytest.fail, ("unpickled",))
+
+    buffer = io.BytesIO()
+    np.savez(buffer, names=np.array([Trap()], dtype=object))
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        decode(buffer.getvalue())
