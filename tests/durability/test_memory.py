@@ -8,7 +8,7 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.guarantee.risk_tests import family, log_p
-from riskpilot.losses.reading import calibration_losses
+from riskpilot.losses import calibration_losses
 from riskpilot.statistics import TestSettings, families
 from riskpilot.statistics.families import betting
 
@@ -58,7 +58,9 @@ def test_memory_of_a_selection_does_not_grow_with_the_trials_that_are_no_candida
 
 
 def test_a_selection_needs_little_more_than_the_losses_of_its_candidates(monkeypatch, tmp_path):
-    monkeypatch.setattr("riskpilot.losses.reading._BLOCK_BYTES", 1 << 15)  # as small as the case
+    monkeypatch.setattr(
+        "riskpilot.losses.risk_losses._BLOCK_BYTES", 1 << 15
+    )  # as small as the case
     candidates, peak = peak_of_select(study_of(tmp_path, 40))
     stored = candidates * M * (1 + 8)  # a truth value and a float64
     assert peak < 1.5 * stored

@@ -7,7 +7,7 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.guarantee.region import interval
-from riskpilot.losses.reading import validation_losses
+from riskpilot.losses import validation_losses
 from riskpilot.statistics import families
 
 ERROR = rp.Risk("error", 0.05)

@@ -14,7 +14,7 @@ import riskpilot as rp
 from riskpilot.guarantee.procedures import aims
 from riskpilot.guarantee.risk_tests import log_p
 from riskpilot.guarantee.testing import shuffle_seed
-from riskpilot.losses.reading import calibration_losses
+from riskpilot.losses import calibration_losses
 from riskpilot.statistics import TestSettings
 
 DELTA = 0.1

@@ -14,7 +14,7 @@ import riskpilot as rp
 from riskpilot.guarantee.pareto import non_dominated
 from riskpilot.guarantee.region import interval
 from riskpilot.guarantee.testing import freeze_plan
-from riskpilot.losses.reading import validation_losses
+from riskpilot.losses import validation_losses
 from riskpilot.search.surrogate import fit
 from riskpilot.statistics import families
 

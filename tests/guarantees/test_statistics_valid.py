@@ -9,7 +9,7 @@ from scipy.stats import multinomial
 
 import riskpilot as rp
 from riskpilot.guarantee.risk_tests import log_p
-from riskpilot.losses.reading import calibration_losses
+from riskpilot.losses import calibration_losses
 from riskpilot.statistics import (
     CVaR,
     Difference,

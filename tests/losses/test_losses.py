@@ -7,12 +7,12 @@ import pytest
 import riskpilot as rp
 from riskpilot.guarantee.risk_tests import log_p_for_order
 from riskpilot.guarantee.testing import freeze_plan
-from riskpilot.losses import summary_of
-from riskpilot.losses.reading import (
+from riskpilot.losses import (
     CalibrationLosses,
     ValidationLosses,
     calibration_losses,
     check_disjoint,
+    summary_of,
     validation_losses,
 )
 from riskpilot.statistics import GroupSummary

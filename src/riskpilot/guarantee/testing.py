@@ -1,7 +1,6 @@
 """Which candidates are tested, in which order and how: fixed from validation data alone."""
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -9,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.common import digest_of
 from riskpilot.errors import LossError, ProblemError
 from riskpilot.guarantee.pareto import non_dominated
 from riskpilot.guarantee.procedures import Procedure, aims, check_procedure, fixed_sequence
@@ -92,7 +92,7 @@ class TestPlan:
             dict(self.groups),
             dict(self.thresholds),
         ]
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return digest_of(content)
 
 
 @dataclass(frozen=True)

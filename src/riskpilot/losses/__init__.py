@@ -1,6 +1,7 @@
 """Losses on their way in: checked, counted, digested, and kept apart by purpose."""
 
-from riskpilot.losses.arrays import (
+from riskpilot.losses.evaluation import Evaluation, LossMapping, check_names
+from riskpilot.losses.intake import (
     NumbersOfTexts,
     as_read,
     is_missing,
@@ -8,20 +9,14 @@ from riskpilot.losses.arrays import (
     plain_array,
     text_array,
 )
+from riskpilot.losses.leakage import check_disjoint, check_ids, check_memory
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
-from riskpilot.losses.reading import (
+from riskpilot.losses.ranges import as_given
+from riskpilot.losses.risk_losses import RiskLosses, summary_of
+from riskpilot.losses.splits import (
     CalibrationLosses,
-    Evaluation,
-    LossMapping,
-    RiskLosses,
     ValidationLosses,
-    as_given,
     calibration_losses,
-    check_disjoint,
-    check_ids,
-    check_memory,
-    check_names,
-    summary_of,
     validation_losses,
 )
 from riskpilot.losses.values import measure, value_of, weighted

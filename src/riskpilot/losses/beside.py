@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.errors import LossError
-from riskpilot.losses.arrays import in_double, number_array, outside, shown, text_array
+from riskpilot.losses.intake import in_double, number_array, outside, shown, text_array
 from riskpilot.problem import Risk
 from riskpilot.statistics import Grouped, Groups, name_in_words
 

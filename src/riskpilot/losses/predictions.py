@@ -336,8 +336,8 @@ class _Given:
         by_name = isinstance(self.groups, Mapping) and within in self.groups
         if within is not None and (known is not None or by_name):
             result[within] = self._labels_of(within, known)
-        if isinstance(risk.statistic, Difference) and known is not None:
-            name = risk.statistic.reference
+        name = risk.statistic.reference_name
+        if name is not None and known is not None:
             result[name] = known.metric.losses(self.truth, self._reference_of(name), self.codes)
         return result
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from riskpilot.common import finite_number, told
 from riskpilot.errors import LossError
-from riskpilot.losses import reading as tables
+from riskpilot.losses.splits import calibration_losses
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import Statistic
 
@@ -98,7 +98,7 @@ def _heaviest(weights: npt.ArrayLike) -> dict[str, Any]:
 def value_of(risk: Risk, given: Mapping[str, Any]) -> FloatArray:
     """Compute the risk of each configuration, shape (n,), from losses and what stands beside."""
     alone = Problem([risk], f"not {risk.name}")
-    read = tables.calibration_losses(alone, given).risks[risk.name]
+    read = calibration_losses(alone, given).risks[risk.name]
     return np.asarray(risk.from_unit(read.summary.mean))
 
 
