@@ -11,10 +11,11 @@ from scipy.stats import qmc
 
 from riskpilot.bench.methods import Assignment
 from riskpilot.bench.searches import Found, run_search
+from riskpilot.common import FloatArray
 from riskpilot.guarantee.pareto import hypervolume_improvement
 from riskpilot.guarantee.region import Interval
 from riskpilot.search import acquisition, surrogate
-from riskpilot.search.acquisition import FloatArray, Model
+from riskpilot.search.acquisition import Model
 from riskpilot.study.sampler import GUIDED, GuidedSampler, Strategy, default_pool_size, uniform
 
 Pool = Callable[[int, int], int]

@@ -5,15 +5,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from riskpilot.bench import tasks
 from riskpilot.bench.tasks import Task
+from riskpilot.common import IntArray
 from riskpilot.errors import TableError
 from riskpilot.problem import Problem
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 Cell = tuple[float, ...]
 
 DELTA = 0.1

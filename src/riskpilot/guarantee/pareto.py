@@ -7,8 +7,7 @@ import moocore
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
+from riskpilot.common import BoolArray, FloatArray
 
 # Beyond these the coordinate grid of the front no longer fits; moocore takes over.
 _GRID_DIMENSIONS = 3

@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
+from riskpilot.common import FloatArray
 from riskpilot.guarantee import Interval, hypervolume_improvement
 from riskpilot.search import surrogate
 from riskpilot.search.surrogate import Surrogate
 
-FloatArray = npt.NDArray[np.float64]
 Reference = Callable[[Sequence[Interval], FloatArray, FloatArray], FloatArray]
 Front = Callable[["Model"], FloatArray]
 Score = Callable[[FloatArray], FloatArray]

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
+from riskpilot.common import Array
 from riskpilot.errors import LossError, StudyError
 from riskpilot.losses import (
     CalibrationLosses,
@@ -70,7 +70,6 @@ CALIBRATION_KEY = "riskpilot:calibration:"
 RECORD_VERSION = 2
 
 SplitName = Literal["validation", "calibration"]
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial, TrialState
 from scipy.spatial import KDTree
 
-from riskpilot.common import one_thread
+from riskpilot.common import FloatArray, one_thread
 from riskpilot.errors import ProblemError, shown
 from riskpilot.guarantee import (
     DELTA_PRIME,
@@ -34,7 +34,6 @@ from riskpilot.study.records import PROBLEM_KEY, SETTINGS_KEY, Record, record_of
 from riskpilot.study.space import Space, from_unit
 from riskpilot.study.storages import exclusive, set_trial_system_attr
 
-FloatArray = npt.NDArray[np.float64]
 Pool = Callable[[int, int, np.random.Generator], float]
 
 _NO_LIMIT = Interval(np.inf, np.inf, np.inf, 0, feasible=True)

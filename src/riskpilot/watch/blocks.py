@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.common import FloatArray
 from riskpilot.errors import LossError
-
-FloatArray = npt.NDArray[np.float64]
 
 # A block is so long that an example of the smaller group is expected in it, and this much longer.
 # Shorter blocks too often lack a group, and longer ones are too few.

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import optuna
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
@@ -15,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from riskpilot.bench.baselines.pool import generator, settled, slot_of
-from riskpilot.common import one_thread
+from riskpilot.common import FloatArray, one_thread
 from riskpilot.problem import Problem
 from riskpilot.study import (
     Space,
@@ -27,8 +26,6 @@ from riskpilot.study import (
     uniform,
     validation_of,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

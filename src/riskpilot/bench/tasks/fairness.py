@@ -9,7 +9,8 @@ import numpy.typing as npt
 from optuna.distributions import FloatDistribution
 
 from riskpilot.bench.tasks import table
-from riskpilot.bench.tasks.task import Config, FloatArray, IntArray, Losses, Split, Task, nearest
+from riskpilot.bench.tasks.task import Config, Losses, Split, Task, nearest
+from riskpilot.common import FloatArray, IntArray
 from riskpilot.errors import TableError
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import GroupGap

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 from optuna.distributions import FloatDistribution
 
-from riskpilot.bench.tasks.task import Config, FloatArray, IntArray, Losses, Split, Task
+from riskpilot.bench.tasks.task import Config, Losses, Split, Task
+from riskpilot.common import FloatArray, IntArray
 from riskpilot.errors import ProblemError
 from riskpilot.problem import Problem, Risk
 

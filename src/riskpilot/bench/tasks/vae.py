@@ -9,7 +9,8 @@ import numpy.typing as npt
 from optuna.distributions import FloatDistribution
 
 from riskpilot.bench.tasks.table import load
-from riskpilot.bench.tasks.task import Config, FloatArray, IntArray, Losses, Split, Task
+from riskpilot.bench.tasks.task import Config, Losses, Split, Task
+from riskpilot.common import FloatArray, IntArray
 from riskpilot.problem import Problem, Risk
 
 CELLS = ((0.015,), (0.02,), (0.03,), (0.04,), (0.05,))
