@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from riskpilot.common import digest_of
+
 
 class Cache:
     """JSON values by key, in one file. Only one process writes."""
@@ -39,7 +41,7 @@ class Cache:
 
 def digest(*parts: Any) -> str:
     """Compute the SHA-256 digest of plain JSON values."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    return digest_of(parts)
 
 
 def settings(value: Any) -> Any:
