@@ -356,6 +356,7 @@ class Risk:
     def title(self) -> str:
         """What the numbers of this risk are called, and what is limited: for tables and axes.
 
+        >>> from riskpilot import Quantile
         >>> Risk("latency", 50, high=1000, statistic=Quantile(0.95)).title
         'latency (95% quantile)'
         """
@@ -515,6 +516,7 @@ class Risk:
 
         Examples
         --------
+        >>> from riskpilot import Quantile
         >>> Risk("seconds", 2, high=60, statistic=Quantile(0.95)).says(at_most="of at most")
         'seconds of at most 2 (95% quantile)'
         """
