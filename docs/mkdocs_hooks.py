@@ -1,5 +1,6 @@
 """Hooks of mkdocs: the page of results, pictures that follow the theme, pages without a network."""
 
+import importlib
 import posixpath
 import re
 import runpy
@@ -15,8 +16,14 @@ _CDN = re.compile(r"https://unpkg\.com/[^\"'`]+")
 
 _ROOT = Path(__file__).resolve().parents[1]
 _RESULTS = _ROOT / "experiments" / "results"
-# Tables that are made from figures in JSON: the comment on a page, the script, its function.
+_NAMES = re.compile(r"<!-- names: ([\w.]+) -->")
+# What scripts write, from figures in JSON or from the program: the comment on a page, the script,
+# its function.
 _FIGURES = {
+    "commands": ("docs/commands.py", "table"),
+    "false promises": ("docs/edges.py", "promises"),
+    "silent differences": ("docs/edges.py", "differences"),
+    "edited certificates": ("docs/edges.py", "verify"),
     "durability": ("benchmarks/durability.py", "table"),
     "tried": ("experiments/tuning/shown.py", "tried"),
     "shares": ("experiments/tuning/shown.py", "shares"),
@@ -35,12 +42,17 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Figures come from what the benchmarks and experiments wrote."""
+    """Put in what scripts write, and the reference of every name that a module exports."""
     for name, (script, function) in _FIGURES.items():
         mark = f"<!-- figures: {name} -->"
         if mark in markdown:
             markdown = markdown.replace(mark, runpy.run_path(str(_ROOT / script))[function]())
-    return markdown
+    return _NAMES.sub(_names, markdown)
+
+
+def _names(match: re.Match[str]) -> str:
+    exported = importlib.import_module(match[1]).__all__
+    return "\n".join(f"::: {match[1]}.{name}" for name in exported)
 
 
 def on_page_content(html: str, page: Any, config: Any, **_: Any) -> str:

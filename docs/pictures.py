@@ -1,20 +1,20 @@
-"""Draw the pictures of the documentation into docs/images: ``python docs/pictures.py``.
+"""Draw the pictures of the documentation into docs/images: ``python -m docs.pictures``.
 
 Numbers in them are computed here, by riskpilot itself. The pictures take their colours from the
 page they stand in, so that they follow its light or dark theme.
 """
 
 import html
-import tomllib
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 import riskpilot as rp
-from riskpilot.guarantee.pareto import non_dominated
-from riskpilot.guarantee.region import interval
-from riskpilot.statistics.p_values import largest_passing_mean
+from docs.rooms import Room, layers
+from riskpilot.guarantee import interval
+from riskpilot.statistics import largest_passing_mean
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -26,6 +26,7 @@ _STYLE = """
 @media(prefers-color-scheme:dark){.rp{--ink:#e6e8eb;--soft:#a3abb5;--line:#4a525c;--fill:#2b3038;
 --good:#3ecfa0;--bad:#ff9a52;--blue:#63b7ee;--paper:#1e2129}}
 .rp text{fill:var(--ink)}.rp .soft{fill:var(--soft)}.rp .b{font-weight:600}
+.rp .small{font-size:12px}
 .rp .good{fill:var(--good)}.rp .bad{fill:var(--bad)}.rp .blue{fill:var(--blue)}
 .rp .box{fill:var(--fill);stroke:var(--line)}.rp .axis{stroke:var(--ink);fill:none}
 .rp .line{stroke:var(--line);fill:none}.rp .gl{stroke:var(--good);fill:none;stroke-width:2}
@@ -295,7 +296,6 @@ def improvement() -> Drawing:
     left, bottom = 60, 280
     front = np.array([(0.2, 0.72), (0.42, 0.45), (0.75, 0.22)])
     new, reference = np.array([0.55, 0.27]), np.array([0.9, 0.85])
-    assert non_dominated(np.vstack([front, new])).all()
 
     def at(point: Sequence[float]) -> tuple[float, float]:
         return left + 460 * point[0], bottom - 250 * point[1]
@@ -366,35 +366,61 @@ def families() -> Drawing:
 
 
 def architecture() -> Drawing:
-    """The layers of the import contract in pyproject.toml, as they stand there."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    contracts = settings["tool"]["importlinter"]["contracts"]
-    layers = next(c["layers"] for c in contracts if c["type"] == "layers")
-    core = next(c for c in contracts if "optuna" in c.get("forbidden_modules", []))
-    rows = [
-        [name.strip(" ()").removeprefix("riskpilot.") for name in layer.split("|")]
-        for layer in layers
-    ]
-    known = {name.removeprefix("riskpilot.") for name in core["source_modules"]}
-    d = Drawing(760, 60 + 46 * len(rows), "Modules in layers: a module imports only from below")
-    d.text(110, 20, "what people touch", "soft")
-    for i, names in enumerate(rows):
-        top = 34 + 46 * i
-        width = 620 / len(names)
-        for j, name in enumerate(names):
-            d.rect(110 + width * j, top, width - 10, 34, "ga" if name in known else "ua", 6)
-            d.text(110 + width * j + (width - 10) / 2, top + 22, name, "", "middle")
-    bottom = 34 + 46 * len(rows)
-    d.arrow(60, 40, 60, bottom - 20)
+    """The rooms of the import contract in pyproject.toml, with their modules."""
+    left, whole, gap, line = 60, 790, 10, 15
+    rows = [_widths(row, whole, gap) for row in layers()]
+    heights = [36 + line * max(len(words) for _, _, words in row) for row in rows]
+    height = 40 + sum(heights) + gap * len(rows) + 30
+    d = Drawing(860, height, "Rooms in layers: a room imports only from rooms below it")
+    d.text(left, 20, "what people touch", "soft")
+    top = 34.0
+    for row, tall in zip(rows, heights, strict=True):
+        x = float(left)
+        for room, width, words in row:
+            d.rect(x, top, width, tall, "ua" if room.knows_optuna else "ga", 6)
+            d.text(x + 10, top + 21, room.name, "b")
+            for i, text in enumerate(words):
+                d.text(x + 10, top + 40 + line * i, text, "soft small")
+            x += width + gap
+        top += tall + gap
+    d.arrow(30, 40, 30, top - gap)
     d.parts.append(
-        f'<text transform="translate(44 {bottom / 2}) rotate(-90)" class="soft" '
+        f'<text transform="translate(18 {top / 2:.1f}) rotate(-90)" class="soft" '
         f'text-anchor="middle">imports go down only</text>'
     )
-    d.rect(110, bottom + 6, 14, 14, "ga", 3)
-    d.text(130, bottom + 18, "functions of arrays: no Optuna", "soft")
-    d.rect(400, bottom + 6, 14, 14, "ua", 3)
-    d.text(420, bottom + 18, "the others", "soft")
+    d.rect(left, top + 6, 14, 14, "ga", 3)
+    d.text(left + 20, top + 18, "knows no Optuna", "soft")
+    d.rect(left + 180, top + 6, 14, 14, "ua", 3)
+    d.text(left + 200, top + 18, "may know Optuna", "soft")
     return d
+
+
+def _widths(row: Sequence[Room], whole: float, gap: float) -> list[tuple[Room, float, list[str]]]:
+    """Share the width of a layer among its rooms, more for those of many modules, and break the
+    names of the modules into lines."""
+    names = [_grouped(room) for room in row]
+    least = 100.0
+    spare = whole - gap * (len(row) - 1) - least * len(row)
+    lengths = [max(len(text), 1) ** 0.7 for text in names]
+    found = []
+    for room, text, length in zip(row, names, lengths, strict=True):
+        width = least + spare * length / sum(lengths)
+        letters = int((width - 20) / 6.6)  # a letter of the small font is about that wide
+        found.append((room, width, textwrap.wrap(text, letters)))
+    return found
+
+
+def _grouped(room: Room) -> str:
+    """Name the modules of a room; those of a sub-package stand in brackets behind it."""
+    names = [name for name, _ in room.modules]
+    shown = []
+    for name in names:
+        if "." in name:
+            continue
+        inside = [inner.removeprefix(f"{name}.") for inner in names if inner.startswith(f"{name}.")]
+        leaves = ", ".join(inner.replace(".", "/") for inner in inside)
+        shown.append(f"{name} ({leaves})" if leaves else name)
+    return ", ".join(shown)
 
 
 PICTURES: dict[str, Callable[[], Drawing]] = {

@@ -18,40 +18,40 @@ def shown(value: object, longest: int = 200) -> str:
 
 
 class RiskpilotError(ValueError):
-    """Base of every error that riskpilot raises on purpose."""
+    """The base of every error that riskpilot raises on purpose."""
 
 
 class ProblemError(RiskpilotError):
-    """A risk, a limit or a tolerance that cannot be meant."""
+    """Raised for a risk, a limit, a tolerance or another setting that cannot be meant."""
 
 
 class LossError(RiskpilotError):
-    """Losses of the wrong name, shape or kind."""
+    """Raised for losses of the wrong name, shape or kind."""
 
 
 class LossRangeError(LossError):
-    """A loss outside the range that its risk declares."""
+    """Raised for a loss outside the range that its risk declares."""
 
 
 class LeakageError(RiskpilotError):
-    """Calibration data that validation has already seen."""
+    """Raised for calibration data that validation has already seen."""
 
 
 class StudyError(RiskpilotError):
-    """A study that lacks what is asked of it."""
+    """Raised for a study that lacks what is asked of it."""
 
 
 class CertificateError(RiskpilotError):
-    """A certificate that cannot be read."""
+    """Raised for a certificate or a seal that cannot be read or written."""
 
 
 class TableError(RiskpilotError):
-    """A table of losses on disk that cannot be read."""
+    """Raised for a table of losses on disk that cannot be read."""
 
 
 class PlotError(RiskpilotError):
-    """A figure that cannot be drawn or written."""
+    """Raised for a figure that cannot be drawn or written."""
 
 
 class NotCertifiedError(RiskpilotError):
-    """A prediction asked of a model when nothing could be certified."""
+    """Raised where a model is asked for a prediction and nothing could be certified."""

@@ -69,8 +69,9 @@ def _run_command(where: str, command: str) -> None:
         assert words[1] in targets, f"{where}: the Makefile has no target {words[1]}"
     elif words[:2] == ["pip", "install"]:
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-        for extra in re.findall(r"riskpilot\[(\w+)\]", command):
-            assert extra in project["optional-dependencies"], f"{where}: no extra {extra}"
+        for extra in ",".join(re.findall(r"(?:riskpilot|\.)\[([\w,]+)\]", command)).split(","):
+            known = ("", *project["optional-dependencies"])
+            assert extra in known, f"{where}: no extra {extra}"
     elif words[0] == "riskpilot":
         from riskpilot.cli.app import app
 

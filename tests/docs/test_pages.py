@@ -1,11 +1,15 @@
 """The pages against the repository: named tests exist, and pictures are as they are drawn."""
 
 import ast
-import importlib.util
+import json
 import re
+import tomllib
 
 import pytest
 from pages import PAGES, ROOT, name_of
+
+from docs import pictures, rooms
+from experiments import edges
 
 
 def test_pitfalls_page_names_every_pitfall_test_and_no_other():
@@ -15,27 +19,45 @@ def test_pitfalls_page_names_every_pitfall_test_and_no_other():
     assert re.findall(r"`(test_\d\d_\w+)`", page) == [t for t in tests if t.startswith("test_")]
 
 
+def test_the_readme_says_what_every_extra_is_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## Install\n")[1]
+    cells = re.findall(r"^\| (`.*?`) \|", section.split("\n## ")[0], re.M)
+    explained = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    assert explained == set(project["optional-dependencies"])
+    needed = next(line for line in project["dependencies"] if line.startswith("optuna"))
+    assert f"`{needed}`" in section
+
+
+def test_figures_of_the_edges_are_those_of_the_scenes():
+    stored = json.loads(edges.OUT.read_text(encoding="utf-8"))
+    for kind, scenes in edges.SCENES.items():
+        rows = [(row["mistake"], row["before"]) for row in stored[kind]]
+        expected = [scene[:2] for scene in scenes]
+        assert rows == expected, "edges.json is out of date: python -m experiments.edges"
+
+
 def test_pictures_are_as_the_script_draws_them():
-    path = ROOT / "docs" / "pictures.py"
-    spec = importlib.util.spec_from_file_location("pictures", path)
-    pictures = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(pictures)
     for name, draw in pictures.PICTURES.items():
         stored = (pictures.IMAGES / f"{name}.svg").read_text(encoding="utf-8")
-        assert stored == draw().svg(), f"{name}.svg is out of date: python docs/pictures.py"
+        assert stored == draw().svg(), f"{name}.svg is out of date: python -m docs.pictures"
 
 
-def test_reference_has_every_public_name():
-    import riskpilot
-
-    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-    errors = {name for name in riskpilot.__all__ if name.endswith("Error")}
-    missing = (
-        set(riskpilot.__all__)
-        - errors
-        - set(re.findall(r"::: riskpilot\.(?:\w+\.)*(\w+)$", page, re.M))
+def test_the_page_of_the_architecture_is_as_the_script_writes_it():
+    assert rooms.PAGE.read_text(encoding="utf-8") == rooms.page(), (
+        "docs/architecture.md is out of date: python -m docs.rooms"
     )
-    assert not missing
+
+
+def test_the_page_of_the_architecture_names_every_module():
+    page = rooms.PAGE.read_text(encoding="utf-8")
+    for path in sorted(rooms.PACKAGE.rglob("*.py")):
+        room, *inner = path.relative_to(rooms.PACKAGE).with_suffix("").parts
+        name = ".".join(part for part in inner if part != "__init__")
+        if room.startswith("__"):
+            continue  # the package itself, and what starts it
+        section = page.split(f"### {room}\n")[1].split("\n### ")[0]
+        assert not name or f"| `{name}` |" in section, f"{room}.{name} is not on the page"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -10,7 +10,7 @@ from riskpilot.problem.names import ALIASES, KNOWN, larger_is_better, meaning
 from riskpilot.problem.notation import parse_risk
 from riskpilot.problem.sounds import sounds_larger
 
-GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "risks.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "risks.md"
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -25,21 +25,35 @@ class Adult:
 
     Rows are in the order of the source, which nobody promises to be random: split them by a
     permutation drawn from a seed.
+
+    Attributes
+    ----------
+    features : array of shape (n, d)
+        Six numbers as they are (not scaled), then 0/1 columns for each category.
+    feature_names : tuple of str
+        The d names, ``"age"`` or ``"race_White"``; sex is among them.
+    label : array of bool, shape (n,)
+        Whether a person earns more than 50,000 dollars.
+    male : array of bool, shape (n,)
+        The sensitive attribute.
     """
 
     features: npt.NDArray[np.float32]
-    """Shape (n, d): six numbers as they are (not scaled), then 0/1 columns for each category."""
     feature_names: tuple[str, ...]
-    """The d names, ``"age"`` or ``"race_White"``; sex is among them."""
     label: npt.NDArray[np.bool_]
-    """Shape (n,): more than 50,000 dollars."""
     male: npt.NDArray[np.bool_]
-    """Shape (n,): the sensitive attribute."""
 
 
 def load_adult() -> Adult:
-    """The bundled copy of Adult (UCI, CC BY 4.0; see the README beside the file).
+    """Load the bundled copy of Adult (UCI, CC BY 4.0; see the README beside the file).
 
+    Returns
+    -------
+    Adult
+        Features, labels and the sensitive attribute of 45,222 people.
+
+    Examples
+    --------
     >>> adult = load_adult()
     >>> adult.features.shape, round(float(adult.label.mean()), 4)
     ((45222, 104), 0.2478)

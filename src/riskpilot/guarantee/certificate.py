@@ -18,7 +18,7 @@ from riskpilot.guarantee.testing import TestPlan, TestResult
 
 
 def now() -> str:
-    """The time in UTC, to the second."""
+    """Return the time in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -28,14 +28,13 @@ def _installed() -> Mapping[str, str]:
 
 
 def versions() -> dict[str, str]:
-    """The versions of the packages that compute a certificate."""
+    """Return the versions of the packages that compute a certificate."""
     return dict(_installed())
 
 
 @dataclass(frozen=True)
 class Use:
-    """Which question this is to the same calibration data, when it was first asked and by which
-    versions.
+    """The place of a question among all to the same calibration data, its time and its versions.
 
     ``ledger``: the digest of the study's ledger up to this question, where there is one;
     ``elsewhere``: the questions of other studies to the same data that came before it.
@@ -155,7 +154,13 @@ class Certificate:
         }
 
     def to_json(self) -> str:
-        """Write the certificate as JSON, with its digest."""
+        """Write the certificate as JSON, with its digest.
+
+        Returns
+        -------
+        str
+            The JSON text, which `from_json` reads.
+        """
         return signed_files.signed(asdict(self))
 
     def save(self, path: str | Path) -> Path:
@@ -322,13 +327,14 @@ def _again(use: Use) -> str:
 
 
 def choose(plan: TestPlan, result: TestResult) -> int | None:
-    """eq:select: the position of the candidate that passed with the best free objective."""
+    """Find the position of the candidate that passed with the best free objective."""
+    # eq:select
     valid = np.flatnonzero(result.passed)
     return int(min(valid, key=lambda i: plan.free[i])) if len(valid) else None
 
 
 def finite(log_p: float) -> float:
-    """JSON has no infinity; nothing distinguishes p-values this small."""
+    """Replace minus infinity, which JSON does not have, by a number below every other log p."""
     return max(float(log_p), -1e300)
 
 

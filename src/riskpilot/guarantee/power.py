@@ -85,7 +85,7 @@ class RiskPlan:
 
 
 def split_labelled(n: int) -> tuple[int, int]:
-    """How many of n labelled examples to use for validation, and how many for calibration.
+    """Say how many of n labelled examples to use for validation, and how many for calibration.
 
     Validation steers the search and orders the candidates; calibration has to prove the result,
     and gets twice as many. Which examples go where must be drawn at random.
@@ -129,7 +129,7 @@ def plan_calibration(
     binary: bool = True,
     deviations: Mapping[str, float] | None = None,
 ) -> list[RiskPlan]:
-    """What ``n_calibration`` examples can show about every risk of a problem.
+    """Say what ``n_calibration`` examples can show about every risk of a problem.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def as_number(value: object) -> float | None:
 
 
 def planning_family(risk: Risk, test: str, deviation: float | None) -> tuple[str, float | None]:
-    """The family that foretells what a test will let pass, and the deviation on the unit scale.
+    """Choose the family that foretells what passes, and the deviation on the unit scale.
 
     Where the statistic is no mean of losses this is the normal approximation, and a deviation that
     is not known is the largest that 0/1 losses have.
@@ -292,8 +292,10 @@ def planning_family(risk: Risk, test: str, deviation: float | None) -> tuple[str
 
 
 def _largest_deviation(risk: Risk) -> float:
-    """The largest standard deviation that there can be, on the unit scale of the statistic: that of
-    numbers of which half lie at each end of their range."""
+    """Compute the largest standard deviation that there can be, on the unit scale.
+
+    It is that of numbers of which half lie at each end of their range.
+    """
     of_gap = 1 / math.sqrt(2)  # of a difference of two independent losses that are 0 or 1
     match risk.statistic:
         case GroupGap(directed=True):
@@ -306,9 +308,10 @@ def _largest_deviation(risk: Risk) -> float:
 def passing_probability(
     family: str, limit: float, risk: float, n: int, delta: float, std: float | None = None
 ) -> float:
-    """The probability that n losses of mean ``risk`` pass; all on the unit scale.
+    """Compute the probability that n losses of mean ``risk`` pass; all on the unit scale.
 
-    Exact for 0/1 losses; a normal approximation where a standard deviation ``std`` is given.
+    It is exact for 0/1 losses, and a normal approximation where a standard deviation ``std`` is
+    given.
     """
     largest = _largest_mean(family, limit, n, delta, std)
     if largest is None:
@@ -328,9 +331,12 @@ def samples_for_power(
     power: float = 0.9,
     std: float | None = None,
 ) -> int | None:
-    """The number of examples with which a true ``risk`` passes with probability ``power``; None
-    where `MOST_EXAMPLES` are not enough."""
-    # 0/1 losses make power rise in small steps back and forth: look a little around the first.
+    """Find the number of examples with which a true ``risk`` passes with probability ``power``.
+
+    It is None where `MOST_EXAMPLES` are not enough.
+    """
+    # With 0/1 losses power rises and falls in small steps as n grows, so that numbers a little
+    # smaller than the one that bisection finds are tried, too.
     n = _first(lambda m: passing_probability(family, limit, risk, m, delta, std) >= power)
     if n > MOST_EXAMPLES:
         return None
@@ -344,7 +350,7 @@ def samples_for_power(
 def samples_to_pass(
     family: str, limit: float, mean: float, delta: float, std: float | None = None
 ) -> int:
-    """The number of examples with which this empirical ``mean`` (unit scale) passes."""
+    """Find the number of examples with which this empirical ``mean`` (unit scale) passes."""
 
     def passes(n: int) -> bool:
         largest = _largest_mean(family, limit, n, delta, std)
@@ -356,7 +362,7 @@ def samples_to_pass(
 def _largest_mean(
     family: str, limit: float, n: int, delta: float, std: float | None
 ) -> float | None:
-    """`largest_passing_mean` at any n: from very large ones on, nearly so and at once."""
+    """Compute `largest_passing_mean` at any n; at very large ones by a normal approximation."""
     variance = limit * (1 - limit)
     if family not in ("binomial", "hoeffding_bentkus") or n * variance < _LARGE_VARIANCE:
         return largest_passing_mean(family, limit, n, delta, std)
@@ -369,8 +375,10 @@ def _largest_mean(
 
 
 def _first(holds: Callable[[int], bool]) -> int:
-    """The smallest n at which a condition that stays true becomes true, by doubling and halving; a
-    number above `MOST_EXAMPLES` where it is not true up to there."""
+    """Find the smallest n at which a condition that stays true becomes true, by bisection.
+
+    It is above `MOST_EXAMPLES` where the condition is not true up to there.
+    """
     low, high = 0, 1
     while not holds(high):
         if high == MOST_EXAMPLES:

@@ -26,11 +26,15 @@ _SMALLEST_AIM = 1e-300  # a level whose logarithm is a number
 
 
 class Procedure(Protocol):
+    """A function of log p-values in testing order and delta that says which are rejected."""
+
     def __call__(self, log_p: FloatArray, delta: float, /) -> BoolArray: ...
 
 
 def fixed_sequence(log_p: FloatArray, delta: float) -> BoolArray:
-    """Reject in the given order until the first p >= delta. Theorem thm:ltt.
+    """Reject in the given order until the first p >= delta.
+
+    This is the test of Learn Then Test, and the default of every selection.
 
     Parameters
     ----------
@@ -55,6 +59,7 @@ def fixed_sequence(log_p: FloatArray, delta: float) -> BoolArray:
     array([ True, False, False])
     """
     log_p, log_delta = _checked(log_p, delta)
+    # Theorem thm:ltt
     return np.logical_and.accumulate(log_p < log_delta)
 
 
@@ -121,7 +126,7 @@ def holm(log_p: FloatArray, delta: float) -> BoolArray:
 
 
 def _checked(log_p: FloatArray, delta: float) -> tuple[FloatArray, float]:
-    """Log p-values as an array of floats, and the logarithm of delta."""
+    """Return log p-values as an array of floats, and the logarithm of delta."""
     values = np.asarray(log_p)
     if values.ndim != 1 or values.dtype.kind not in "iuf":
         raise ProblemError(
@@ -211,18 +216,18 @@ class Graphical:
 
 
 def _are_shares(values: FloatArray) -> bool:
-    """Whether numbers are at least 0 and sum to at most 1, but for the rounding of a machine."""
+    """Say whether numbers are at least 0 and sum to at most 1, up to rounding."""
     each = (values >= 0) & (values <= 1 + _ROUNDING)
     return bool(each.all()) and math.fsum(values) <= 1 + _ROUNDING
 
 
 def _shares(values: FloatArray) -> tuple[float, ...]:
-    """The same shares without what exceeds a sum of 1."""
+    """Scale shares down so that they sum to at most 1."""
     return tuple(map(float, values / max(math.fsum(values), 1.0)))
 
 
 def _nowhere(shares: FloatArray) -> float:
-    """What is left of 1, or 0 where that is no more than rounding leaves of shares of all."""
+    """Return what shares leave of 1, or 0 where that is no more than their rounding."""
     left = math.fsum((1.0, *-shares))
     return left if left > len(shares) * np.finfo(np.float64).eps else 0.0
 
@@ -242,7 +247,7 @@ class _Graph:
         return cls(np.array(procedure.weights), np.column_stack([edges, nowhere]))
 
     def without(self, i: int) -> "_Graph":
-        """The graph after i is rejected: its weight and its edges go where they pointed.
+        """Return the graph after i is rejected: its weight and its edges go where they pointed.
 
         What goes from j through i back to j is shared out again: the rest of j's row is divided by
         its sum. That sum is 1 - edges[j, i] edges[i, j], added up from parts that are at least 0,
@@ -261,7 +266,28 @@ class _Graph:
 
 
 def chain(n: int) -> Graphical:
-    """All weight on the first, each passing it on to the next: the fixed sequence as a graph."""
+    """Make the fixed sequence as a graph: all weight on the first, each passes it on to the next.
+
+    Parameters
+    ----------
+    n : int
+        The number of candidates, at least 1.
+
+    Returns
+    -------
+    Graphical
+        The graph.
+
+    Raises
+    ------
+    ProblemError
+        Where n is no whole number of at least 1.
+
+    Examples
+    --------
+    >>> chain(2)
+    Graphical(weights=(1.0, 0.0), edges=((0.0, 1.0), (0.0, 0.0)))
+    """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ProblemError(
             f"A chain needs at least one candidate, but n is {n!r}. "
@@ -272,7 +298,7 @@ def chain(n: int) -> Graphical:
 
 
 def aims(procedure: Procedure, n: int, delta: float) -> FloatArray:
-    """The level at which each candidate is decided if all before it in the order pass, shape (n,).
+    """Find the level at which each candidate is decided if all before it pass, shape (n,).
 
     Tests that can be made sharp at a level of choice, such as bets, aim at it. Any level is valid
     that is fixed before calibration data is opened. Of a procedure of the user's own nothing is
@@ -291,7 +317,7 @@ def aims(procedure: Procedure, n: int, delta: float) -> FloatArray:
 
 
 def _weights_in_order(procedure: Graphical, n: int) -> FloatArray:
-    """The weight of each candidate when all before it have been rejected; 1 where it has none."""
+    """Find the weight of each candidate when all before it are rejected; 1 where it has none."""
     _check_size(procedure, n)
     graph, found = _Graph.of(procedure), np.ones(n)
     for i in range(n):
@@ -326,7 +352,7 @@ _BY_NAME: dict[str, Procedure] = {
 
 
 def describe(procedure: Procedure) -> dict[str, Any]:
-    """A JSON-ready description, from which `from_description` makes the procedure again."""
+    """Describe a procedure in plain JSON values, from which `from_description` makes it again."""
     if isinstance(procedure, Graphical):
         return {"name": "graphical", "weights": procedure.weights, "edges": procedure.edges}
     name = getattr(procedure, "__name__", type(procedure).__name__)
@@ -336,24 +362,30 @@ def describe(procedure: Procedure) -> dict[str, Any]:
 
 
 def _origin(procedure: Procedure) -> dict[str, Any]:
-    """Where a procedure of the user's own comes from, and a digest of what it does: two of one name
-    are two questions to the calibration data. What cannot be told apart by its text, such as an
-    object that shows its place in memory alone, counts as new each time, never as another one."""
+    """Say where a procedure of the user's own comes from, with a digest of what it does.
+
+    Two procedures of one name are two questions to the calibration data. What cannot be
+    told apart by its text, such as an object that shows its place in memory alone, counts as new
+    each time, never as another one.
+    """
     shown = procedure if hasattr(procedure, "__qualname__") else type(procedure)
-    digest = hashlib.sha256("\n".join(_told(procedure)).encode()).hexdigest()
+    digest = hashlib.sha256("\n".join(_lines_of(procedure)).encode()).hexdigest()
     return {"origin": f"{shown.__module__}.{shown.__qualname__}", "digest": digest}
 
 
-def _told(thing: Any, within: tuple[Any, ...] = ()) -> Iterator[str]:
-    """A function as its code, the code's constants and the values that it has closed over; a
-    partial or a method as its parts; anything else as its text."""
+def _lines_of(thing: Any, within: tuple[Any, ...] = ()) -> Iterator[str]:
+    """Write down what a procedure does, part by part.
+
+    A function is its code, the code's constants and the values that it has closed over; a partial
+    or a method is its parts; anything else is its text.
+    """
     if any(thing is outer for outer in within):
         yield "itself"
         return
     head, parts = _parts(thing)
     yield f"{head} of {len(parts)}"
     for part in parts:
-        yield from _told(part, (*within, thing))
+        yield from _lines_of(part, (*within, thing))
 
 
 def _parts(thing: Any) -> tuple[str, tuple[Any, ...]]:
@@ -382,7 +414,7 @@ def _parts(thing: Any) -> tuple[str, tuple[Any, ...]]:
 
 
 def from_description(description: Mapping[str, Any]) -> Procedure | None:
-    """The procedure that a certificate names; None for one that only its user has."""
+    """Return the procedure that a certificate names; None for one that only its user has."""
     if description.get("name") == "graphical":
         return Graphical(description["weights"], description["edges"])
     return _BY_NAME.get(str(description.get("name")))

@@ -14,14 +14,22 @@ DELTA_PRIME = 0.05
 
 @dataclass(frozen=True)
 class Interval:
-    """One risk's part of the region, in the units of its losses.
+    """One risk's part of the region of interest, in the units of its losses.
 
-    ``alpha_max``: the largest calibration mean that passes (eq:alpha_max); ``low`` and ``high``:
-    the validation means that are likely where the true risk is ``alpha_max`` (eq:region_i).
-    ``needs``: the fewest calibration examples with which anything can pass. Where the calibration
-    sample is smaller, ``feasible`` is False and the interval collapses to the bottom of the range.
-    ``noise``: the standard error with which a validation mean foretells a calibration mean, at
-    the default width of the interval.
+    Attributes
+    ----------
+    alpha_max : float
+        The largest calibration mean that passes.
+    low, high : float
+        The validation means that are likely where the true risk is ``alpha_max`` lie between them.
+    needs : int
+        The fewest calibration examples with which anything can pass.
+    feasible : bool
+        Whether the calibration sample is that large; where it is not, the interval collapses to
+        the bottom of the range.
+    noise : float, default 0.0
+        The standard error with which a validation mean foretells a calibration mean, at the
+        default width of the interval.
     """
 
     alpha_max: float
@@ -42,8 +50,31 @@ def interval(
     delta_prime: float = DELTA_PRIME,
     std: float | None = None,
 ) -> Interval:
-    """eq:alpha_max and eq:region_i for one risk. ``std``: of its losses, on the unit scale.
+    """Compute one risk's part of the region of interest: where the test will be a close call.
 
+    Parameters
+    ----------
+    risk : Risk
+        The risk, with its limit.
+    family : str
+        The p-value that will test it, such as "binomial".
+    n_validation, n_calibration : int
+        The numbers of examples.
+    delta : float
+        The probability with which the promise may fail.
+    delta_prime : float, default 0.05
+        How unlikely a validation mean outside the interval is; a smaller one is a wider interval.
+    std : float, optional
+        The standard deviation of the losses, on the unit scale, for tests that profit from a small
+        one.
+
+    Returns
+    -------
+    Interval
+        The interval of validation means.
+
+    Examples
+    --------
     >>> part = interval(Risk("error", 0.05), "hoeffding", n_validation=5000, n_calibration=5000,
     ...                 delta=0.1, delta_prime=1e-4)
     >>> round(part.alpha_max, 4), round(part.low, 4), round(part.high, 4)
@@ -51,9 +82,11 @@ def interval(
     """
     needs = fewest_examples(risk, family, delta)
     family = steering_family(risk, family)
+    # eq:alpha_max
     alpha_max = largest_passing_mean(family, risk.unit_limit, n_calibration, delta, std)
     if alpha_max is None:
         return Interval(risk.bottom, risk.bottom, risk.bottom, needs, feasible=False)
+    # eq:region_i
     low = _edge(family, alpha_max, n_validation, delta_prime, std)
     # The upper edge is the lower edge of the mirrored losses, 1 - loss.
     high = 1 - _edge(family, 1 - alpha_max, n_validation, delta_prime, std)
@@ -72,7 +105,7 @@ def interval(
 
 
 def _edge(family: str, limit: float, n: int, delta_prime: float, std: float | None) -> float:
-    """The smallest mean of n losses that is likely under a risk of ``limit``; 0 where all are."""
+    """Find the smallest mean of n losses that a risk of ``limit`` makes likely, or else 0."""
     if not 0 < limit < 1:
         return limit
     return largest_passing_mean(family, limit, n, delta_prime, std) or 0.0

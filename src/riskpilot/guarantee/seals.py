@@ -107,7 +107,13 @@ class Seal:
         return digest_of(asdict(self))
 
     def to_json(self) -> str:
-        """Write the seal as JSON, with its digest."""
+        """Write the seal as JSON, with its digest.
+
+        Returns
+        -------
+        str
+            The JSON text, which `load`, from a file, reads.
+        """
         return signed_files.signed(asdict(self))
 
     def save(self, path: str | Path) -> Path:
@@ -195,18 +201,18 @@ def differences_from_seal(seal: Seal, certificate: Certificate) -> list[str]:
     sealed: Mapping[str, Any] = asdict(seal)
     found = {**certificate.told, "configs": certificate.configs}
     differing = [name for name in _WORDS if canonical(sealed[name]) != canonical(found[name])]
-    told = [
+    found_apart = [
         f"the seal has the {_WORDS[name]} {_shown(name, sealed)}, "
         f"the certificate has {_shown(name, found)}"
         for name in differing
         if name != "plan" or differing == ["plan"]  # it differs where anything else does
     ]
     if certificate.created < seal.created:
-        told.append(
+        found_apart.append(
             f"the question was asked on {certificate.created}, before it was sealed on "
             f"{seal.created}"
         )
-    return told
+    return found_apart
 
 
 def _shown(name: str, data: Mapping[str, Any]) -> str:

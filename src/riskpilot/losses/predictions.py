@@ -33,7 +33,7 @@ def losses_from_predictions(
     positive: int | None = None,
     abstain: int | None = None,
 ) -> dict[str, Array]:
-    """The losses of every risk that is known by its name, and of the free objective if it is.
+    """Make the losses of every risk that is known by its name, and of the free objective if it is.
 
     Parameters
     ----------
@@ -120,8 +120,14 @@ def check_losses(
         Whose losses to look at.
     losses : mapping of names to arrays of shape (m,) or (n, m)
         What is to be passed to a selection.
-    labels, predictions, positive, abstain
-        As in `losses_from_predictions`.
+    labels : array of shape (m,)
+        The true classes, as whole numbers or booleans.
+    predictions : array of shape (m,) or (n, m)
+        The predicted classes, of one configuration or of many.
+    positive : int, optional
+        The positive class, as in `losses_from_predictions`.
+    abstain : int, optional
+        The prediction that hands an example over. None: no prediction does.
 
     Raises
     ------

@@ -36,7 +36,25 @@ _BLOCK_BYTES = 1 << 20  # rows are read in blocks that stay in the cache
 class Evaluation:
     """What one configuration loses on validation data and, sealed until `select`, on calibration.
 
-    Both map names to arrays of per-example losses; the free objective may be a single number.
+    Parameters
+    ----------
+    validation : mapping of str to array of shape (k,)
+        The losses of every risk by its name, what stands beside them (groups, weights), and the
+        free objective, which may be a single number.
+    calibration : mapping of str to array of shape (m,), optional
+        The same for calibration data, without the free objective. It can be left out where
+        ``select(study, calibrate=...)`` computes it later.
+
+    Raises
+    ------
+    LossError
+        Where one of them is no mapping.
+
+    Examples
+    --------
+    >>> evaluation = Evaluation({"error": [0, 1, 0], "cost": 3.0}, {"error": [0, 0, 1]})
+    >>> sorted(evaluation.validation)
+    ['cost', 'error']
     """
 
     validation: LossMapping

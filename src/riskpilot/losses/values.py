@@ -25,7 +25,7 @@ def measure(
     reference: npt.ArrayLike | None = None,
     weights: npt.ArrayLike | None = None,
 ) -> FloatArray:
-    """The statistic of each configuration's losses, shape (n,): for free objectives, and to look.
+    """Compute the statistic of each configuration's losses: for free objectives, and to look.
 
     Parameters
     ----------
@@ -90,20 +90,20 @@ def measure(
 
 
 def _heaviest(weights: npt.ArrayLike) -> dict[str, Any]:
-    """An estimate needs no bound that is known beforehand."""
+    """Take the largest weight of the sample: an estimate needs no bound known beforehand."""
     largest = np.max(numbers_of("weights", weights), initial=0.0)
     return {"weights": "weights", "largest_weight": float(largest) or 1.0}
 
 
 def value_of(risk: Risk, given: Mapping[str, Any]) -> FloatArray:
-    """The risk of each configuration, shape (n,), from its losses and what stands beside them."""
+    """Compute the risk of each configuration, shape (n,), from losses and what stands beside."""
     alone = Problem([risk], f"not {risk.name}")
     read = tables.calibration_losses(alone, given).risks[risk.name]
     return np.asarray(risk.from_unit(read.summary.mean))
 
 
 def weighted(losses: npt.ArrayLike, weights: npt.ArrayLike, *, largest: float) -> FloatArray:
-    """Losses times the weights of their examples, for a limit on the weighted mean E[w L].
+    """Multiply losses by the weights of their examples, for a limit on the weighted mean E[w L].
 
     Declare the larger range: ``Risk("error", limit, high=largest)``.
 
@@ -167,7 +167,7 @@ def weighted(losses: npt.ArrayLike, weights: npt.ArrayLike, *, largest: float) -
 
 
 def plain_array(what: str, values: npt.ArrayLike) -> Array:
-    """An array of what was given; a mask would be lost on the way."""
+    """Make an array of what was given; a masked one is refused, since its mask would be lost."""
     if isinstance(values, np.ma.MaskedArray):
         raise LossError(
             f"{what} must be plain arrays, but they are a masked one, whose mask would be lost. "
@@ -183,7 +183,7 @@ def plain_array(what: str, values: npt.ArrayLike) -> Array:
 
 
 def numbers_of(what: str, values: npt.ArrayLike) -> FloatArray:
-    """An array of floats of what was given; texts and objects are refused."""
+    """Make an array of floats of what was given; texts and objects are refused."""
     array = plain_array(what, values)
     if array.dtype.kind not in "biuf":
         raise LossError(

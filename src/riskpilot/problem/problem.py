@@ -104,10 +104,11 @@ class Problem:
 
     @property
     def has_open_limits(self) -> bool:
+        """Whether the limit of some risk is still to be set."""
         return any(risk.limit is None for risk in self.risks)
 
     def with_limits(self, **limits: float | None) -> "Problem":
-        """The same problem with some limits set, each in the words of its risk.
+        """Make the same problem with some limits set, each in the words of its risk.
 
         Parameters
         ----------
@@ -119,6 +120,11 @@ class Problem:
         -------
         Problem
             With these limits; the others stay as they are.
+
+        Raises
+        ------
+        ProblemError
+            Where a name is none of the problem's, or a limit cannot be meant.
 
         Examples
         --------
@@ -140,7 +146,13 @@ class Problem:
         return Problem(risks, self.minimize, self.delta)
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready form; `from_dict` reads it back."""
+        """Write the problem in plain JSON values, which `from_dict` reads back.
+
+        Returns
+        -------
+        dict
+            The risks, the free objective and delta.
+        """
         return {
             "risks": [risk.to_dict() for risk in self.risks],
             "minimize": self.minimize,
@@ -149,7 +161,23 @@ class Problem:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read a problem from what `to_dict` made of it."""
+        """Read a problem from what `to_dict` made of it.
+
+        Parameters
+        ----------
+        data : mapping
+            The risks, the free objective and delta.
+
+        Returns
+        -------
+        Problem
+            The problem.
+
+        Raises
+        ------
+        ProblemError
+            Where something is missing or is not that of a problem.
+        """
         fields = ("risks", "minimize", "delta")
         missing = [name for name in fields if not isinstance(data, Mapping) or name not in data]
         if missing or not isinstance(data["risks"], list | tuple):

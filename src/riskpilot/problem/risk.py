@@ -43,8 +43,10 @@ class Risk:
         The largest value allowed, in the units of the losses. None leaves it open until the first
         evaluations are there (`suggest_limits`). Refused under names that are better when larger:
         these take ``at_least``.
-    low, high : float, default 0 and 1
-        The range of the losses, known beforehand.
+    low : float, default 0.0
+        The smallest loss that can occur, known beforehand.
+    high : float, default 1.0
+        The largest loss that can occur, known beforehand.
     conditional : bool, default False
         Whether a NaN loss means that the example does not count, so that the risk is a mean given
         a condition. Without it a NaN is an error. Follows from a known name.
@@ -347,6 +349,8 @@ class Risk:
     def words(self) -> str:
         """What is limited, in words; empty for the mean of all examples.
 
+        Examples
+        --------
         >>> Risk("error", 0.1, weights="w", largest_weight=4).words
         'mean, weighted by w'
         >>> Risk("wrong", 0.1, conditional=True).words
@@ -372,6 +376,8 @@ class Risk:
     def loss_words(self) -> str:
         """The losses of one example in words, as far as the name says it.
 
+        Examples
+        --------
         >>> Risk("precision", at_least=0.9).loss_words
         '1 where a positive prediction is wrong, 0 where it is right, NaN for all other predictions'
         """
@@ -391,8 +397,26 @@ class Risk:
         return one_minus(value) if self.complement else value
 
     def with_bound(self, bound: float | None) -> "Risk":
-        """The same risk with another limit, in the words of the name; None leaves it open.
+        """Make the same risk with another limit, in the words of the name.
 
+        Parameters
+        ----------
+        bound : float or None
+            The limit: a lower one where larger is better, otherwise an upper one. None leaves it
+            open.
+
+        Returns
+        -------
+        Risk
+            The risk with this limit.
+
+        Raises
+        ------
+        ProblemError
+            Where the limit is no number inside the range.
+
+        Examples
+        --------
         >>> print(Risk("precision").with_bound(0.95))
         precision >= 0.95
         """
@@ -438,12 +462,34 @@ class Risk:
         return fields
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready form; `from_dict` reads it back."""
+        """Write the risk in plain JSON values, which `from_dict` reads back.
+
+        Returns
+        -------
+        dict
+            The fields that say something about this risk, by name.
+        """
         return {**self._fields(), "statistic": measures.to_dict(self.statistic)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read a risk from what `to_dict` made of it."""
+        """Read a risk from what `to_dict` made of it.
+
+        Parameters
+        ----------
+        data : mapping
+            The fields of a risk by name.
+
+        Returns
+        -------
+        Risk
+            The risk.
+
+        Raises
+        ------
+        ProblemError
+            Where the fields are not those of a risk.
+        """
         try:
             fields = dict(data)
             if fields.get("statistic") is not None:
