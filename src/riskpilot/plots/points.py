@@ -15,7 +15,18 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def validation_points(validation: ValidationLosses) -> FloatArray:
-    """Compute the validation values of the risks and the free objective, shape (n, c + 1)."""
+    """Compute where configurations lie on validation data.
+
+    Parameters
+    ----------
+    validation : ValidationLosses
+        The validation losses of n configurations, ``selection.validation``.
+
+    Returns
+    -------
+    array of shape (n, c + 1)
+        The values of the c risks, in the units of their losses, then the free objective.
+    """
     risks = [
         risk.from_unit(validation.risks[risk.name].summary.mean)
         for risk in validation.problem.risks
