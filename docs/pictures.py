@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import riskpilot as rp
-from riskpilot.guarantee.pareto import non_dominated
+from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.region import interval
 from riskpilot.statistics.p_values import largest_passing_mean
 

@@ -7,13 +7,9 @@ import numpy as np
 import pytest
 
 import riskpilot as rp
-from riskpilot.search.acquisition import (
-    Observations,
-    fixed_reference,
-    guided_reference,
-    novelty,
-    one_sided_reference,
-)
+from riskpilot.search import Observations
+from riskpilot.search.acquisition import novelty
+from riskpilot.search.choices import fixed_reference, guided_reference, one_sided_reference
 
 REGION = [
     SimpleNamespace(alpha_max=0.2, low=0.15, high=0.25),

@@ -10,7 +10,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 import riskpilot as rp
 from riskpilot.losses.reading import validation_losses
 from riskpilot.study.as_tables import study_losses
-from riskpilot.study.sampler import smoothed_risks
+from riskpilot.study.smoothing import smoothed_risks
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost", delta=0.1)
 SPACE = {"x": FloatDistribution(0.0, 1.0)}

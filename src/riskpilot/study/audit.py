@@ -27,9 +27,10 @@ from riskpilot.losses import LossMapping, ValidationLosses
 from riskpilot.problem import Problem
 from riskpilot.selection import Array, Brought, Configs, Verification, compare
 from riskpilot.study.as_tables import is_storage, open_study, study_losses
-from riskpilot.study.asking import considered, space_as_json, space_from_json
+from riskpilot.study.asking import space_as_json, space_from_json
 from riskpilot.study.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
-from riskpilot.study.sampler import smoothed_risks
+from riskpilot.study.smoothing import smoothed_risks
+from riskpilot.study.trials import finished
 from riskpilot.tables import read_losses
 
 
@@ -235,11 +236,11 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
     differences = _differences_from_entry(entry, certificate)
     differences += _differences_from_outcome(answers.get(entry["use"]), certificate)
     wanted = set(trials_of(entry))
-    trials = [trial for trial in considered(study)[0] if trial.number in wanted]
+    trials = [trial for trial in finished(study).trials if trial.number in wanted]
     gone = sorted(wanted - {trial.number for trial in trials})
     if gone:
-        told = f"trial {gone[0]} was considered, and is not among the study's finished trials"
-        return None, [*differences, told]
+        lost = f"trial {gone[0]} was considered, and is not among the study's finished trials"
+        return None, [*differences, lost]
     rows = [candidate["row"] for candidate in certificate.candidates]
     try:
         table = study_losses(study, wanted, rows)

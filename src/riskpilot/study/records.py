@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import optuna
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
 from riskpilot.errors import LossError, StudyError
 from riskpilot.losses import (
@@ -52,7 +52,6 @@ __all__ = [
     "read_calibration",
     "read_validation",
     "record_of",
-    "trials_without_losses",
     "validation_of",
     "write_calibration",
     "write_evaluation",
@@ -63,10 +62,12 @@ SETTINGS_KEY = "riskpilot:settings"
 LEDGER_KEY = "riskpilot:ledger"
 RECORD_KEY = "riskpilot:record"
 ERROR_KEY = "riskpilot:error"
-# By the number of a trial: where its calibration losses are that were made after its end. A
-# finished trial takes no more attributes, so that the study keeps them.
+# With the number of a trial behind it: where calibration losses are that were made after the end of
+# that trial. A finished trial takes no more attributes, so that the study keeps them.
 CALIBRATION_KEY = "riskpilot:calibration:"
-# The form in which records are written; another one is not read.
+# The format in which a study keeps its problem and its settings; another one is not read.
+STUDY_FORMAT = 1
+# The format in which records are written; another one is not read.
 RECORD_VERSION = 2
 
 SplitName = Literal["validation", "calibration"]
@@ -148,14 +149,38 @@ def validation_of(problem: Problem, records: Sequence[Record]) -> ValidationLoss
 
 
 def problem_of(study: optuna.Study) -> Problem:
-    """The problem that travels with the study."""
+    """Return the problem that travels with the study."""
     stored = study.user_attrs.get(PROBLEM_KEY)
     if stored is None:
         raise StudyError(
             f"The study {study.study_name!r} carries no riskpilot problem. "
             f"Make studies with riskpilot.create_study(problem, ...)."
         )
+    found = settings_of(study).get("format")
+    if found != STUDY_FORMAT:
+        raise StudyError(
+            f"A study must be in format {STUDY_FORMAT}, but the study {study.study_name!r} is in "
+            f"format {found!r}. Read it with the version of riskpilot that wrote it."
+        )
     return Problem.from_dict(stored)
+
+
+def write_problem(study: optuna.Study, problem: Problem) -> None:
+    """Store the problem that travels with the study."""
+    study.set_user_attr(PROBLEM_KEY, problem.to_dict())
+
+
+def settings_of(study: optuna.Study) -> Mapping[str, Any]:
+    """Return the stored settings of a study: its format, the seed, the number of calibration
+    examples; nothing where it has none."""
+    stored = study.user_attrs.get(SETTINGS_KEY, {})
+    return stored if isinstance(stored, Mapping) else {}
+
+
+def write_settings(study: optuna.Study, seed: int, n_calibration: int | None) -> None:
+    """Store the settings of a study."""
+    settings = {"format": STUDY_FORMAT, "seed": seed, "n_calibration": n_calibration}
+    study.set_user_attr(SETTINGS_KEY, settings)
 
 
 def write_evaluation(
@@ -208,15 +233,6 @@ def _risk_record(losses: RiskLosses) -> RiskRecord:
 def record_of(trial: FrozenTrial) -> Record | None:
     stored = trial.user_attrs.get(RECORD_KEY)
     return None if stored is None else Record.from_json(stored)
-
-
-def trials_without_losses(study: optuna.Study) -> list[int]:
-    """Return the numbers of complete trials that carry no losses, so that none of them is tested.
-
-    Plain Optuna leaves such trials, for example by ``study.tell(trial, values)``.
-    """
-    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return [trial.number for trial in complete if RECORD_KEY not in trial.user_attrs]
 
 
 def read_calibration(study: optuna.Study, problem: Problem, trial: FrozenTrial) -> LossMapping:

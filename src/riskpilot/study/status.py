@@ -1,6 +1,7 @@
 """Where a study stands: trials, failures, budget, region, ledger. Calibration stays sealed."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -8,18 +9,12 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
+from riskpilot.guarantee import region_of
 from riskpilot.problem import Problem
 from riskpilot.study.question_ledger import ledger, outcomes
-from riskpilot.study.records import (
-    ERROR_KEY,
-    SETTINGS_KEY,
-    Record,
-    problem_of,
-    record_of,
-    validation_of,
-)
-from riskpilot.study.sampler import GuidedSampler
+from riskpilot.study.records import ERROR_KEY, Record, problem_of, settings_of, validation_of
 from riskpilot.study.storages import has_heartbeat
+from riskpilot.study.trials import finished_among, n_calibration_of
 
 _DIED = "no error was recorded: its worker died"
 
@@ -109,11 +104,12 @@ class Status:
 
 
 def study_status(study: optuna.Study) -> Status:
-    """Where a study stands, from what its trials say openly and from its ledger."""
+    """Report where a study stands, from what its trials say openly and from its ledger."""
     problem = problem_of(study)
     trials = study.get_trials(deepcopy=False)
-    finished = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-    records = [record for trial in finished if (record := record_of(trial)) is not None]
+    done = finished_among(trials)
+    records = done.records
+    n_calibration = n_calibration_of(records, settings_of(study).get("n_calibration"))
     counts = Counter(trial.state.name.lower() for trial in trials)
     questions = _questions(study)
     return Status(
@@ -121,11 +117,11 @@ def study_status(study: optuna.Study) -> Status:
         problem=str(problem),
         asked=problem.to_dict(),
         states={state.name.lower(): counts[state.name.lower()] for state in TrialState},
-        left_out=tuple(trial.number for trial in finished if record_of(trial) is None),
+        left_out=done.without_losses,
         seconds=sum(t.duration.total_seconds() for t in trials if t.duration is not None),
         n_validation=records[-1].n_validation if records else None,
-        n_calibration=_n_calibration(study, records),
-        risks=_risks(study, problem, records) if records else (),
+        n_calibration=n_calibration,
+        risks=_risks(problem, records, n_calibration) if records else (),
         failures=tuple(_failure(t) for t in trials if t.state == TrialState.FAIL),
         running=_running(trials),
         heartbeats=has_heartbeat(study),
@@ -135,6 +131,7 @@ def study_status(study: optuna.Study) -> Status:
 
 
 def _running(trials: list[FrozenTrial]) -> tuple[Running, ...]:
+    """List the trials under way, longest first."""
     now = datetime.now()
     found = [
         Running(trial.number, (now - trial.datetime_start).total_seconds(), dict(trial.params))
@@ -145,30 +142,27 @@ def _running(trials: list[FrozenTrial]) -> tuple[Running, ...]:
 
 
 def _failure(trial: FrozenTrial) -> Failure:
+    """Describe a failed trial; one without a recorded error belonged to a worker that died."""
     return Failure(trial.number, trial.user_attrs.get(ERROR_KEY, _DIED), dict(trial.params))
 
 
-def _n_calibration(study: optuna.Study, records: list[Record]) -> int | None:
-    known = [record.n_calibration for record in records if record.n_calibration is not None]
-    stated: int | None = study.user_attrs.get(SETTINGS_KEY, {}).get("n_calibration")
-    return known[-1] if known else stated
-
-
-def _risks(study: optuna.Study, problem: Problem, records: list[Record]) -> tuple[RiskStatus, ...]:
+def _risks(
+    problem: Problem, records: Sequence[Record], n_calibration: int | None
+) -> tuple[RiskStatus, ...]:
+    """Report every risk so far, on validation data."""
     validation = validation_of(problem, records)
-    regions = GuidedSampler(problem, seed=0).region(validation, _n_calibration(study, records))
+    regions = region_of(validation, n_calibration)
     result = []
-    for risk, region in zip(problem.risks, regions, strict=True):
-        means = risk.from_unit(validation.risks[risk.name].summary.mean)
+    for risk, region, values in zip(problem.risks, regions, validation.values.T, strict=True):
         result.append(
             RiskStatus(
                 name=risk.name,
                 says=str(risk),
                 title=risk.title,
                 limit=risk.limit,
-                lowest=float(means.min()),
-                highest=float(means.max()),
-                n_below_limit=None if risk.limit is None else int((means <= risk.limit).sum()),
+                lowest=float(values.min()),
+                highest=float(values.max()),
+                n_below_limit=None if risk.limit is None else int((values <= risk.limit).sum()),
                 region=None if risk.limit is None else (float(region.low), float(region.high)),
             )
         )
@@ -176,6 +170,7 @@ def _risks(study: optuna.Study, problem: Problem, records: list[Record]) -> tupl
 
 
 def _questions(study: optuna.Study) -> tuple[QuestionStatus, ...]:
+    """List the questions of the ledger with their outcomes."""
     known = outcomes(study)
     result = []
     for entry in ledger(study):
