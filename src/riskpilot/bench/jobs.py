@@ -28,6 +28,7 @@ CORE = (
     "bench.replay",
     "bench.cells",
     "bench.searches",
+    "bench.tasks.task",
     "bench.validation_sums",
     "common",
     "guarantee",

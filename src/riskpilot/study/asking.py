@@ -105,8 +105,8 @@ def select(
     >>> draws = np.random.default_rng(0).random((2, 500)) < 0.1
     >>> evaluation = rp.Evaluation({"error": draws[0], "cost": 1.0}, {"error": draws[1]})
     >>> study.optimize(rp.objective(study, lambda trial: evaluation), n_trials=1)
-    >>> rp.select(study).valid
-    [0]
+    >>> rp.select(study).valid  # one trial without parameters, and it is certified
+    ({},)
     """
     if calibrate is not None and not callable(calibrate):
         raise StudyError(
