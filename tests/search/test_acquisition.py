@@ -49,7 +49,7 @@ def test_a_one_sided_reference_exists_where_no_configuration_is_inside():
     assert np.isfinite(one_sided_reference(REGION, means, OBSERVED)).all()
 
 
-def test_the_fixed_reference_is_the_worst_seen_and_knows_no_region():
+def test_the_fixed_reference_is_the_worst_observed_value_and_knows_no_region():
     for region in (REGION, REGION[::-1]):
         np.testing.assert_array_equal(
             fixed_reference(region, OBSERVED * 3, OBSERVED), [0.9, 0.9, 7.0]

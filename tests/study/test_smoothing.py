@@ -1,4 +1,4 @@
-"""Plans that go by smoothed risks: what they gain, where they are left out, what is told."""
+"""Plans that go by smoothed risks: what they gain, where they are left out, how they are checked."""
 
 import dataclasses
 
@@ -107,13 +107,13 @@ def test_the_certificate_holds_the_estimates_and_can_be_computed_again(study):
     assert again == certificate
 
 
-def test_estimates_that_the_losses_do_not_lead_to_are_told(study):
+def test_estimates_that_the_losses_do_not_lead_to_are_a_difference(study):
     certificate = rp.select(study).certificate
     table = study_losses(study)
     turned = [[1 - value for value in row] for row in certificate.estimates]
     changed = dataclasses.replace(certificate, estimates=turned)
     found = rp.verify(changed, validation=table.validation, calibration=table.calibration)
-    assert any("the estimates are not those" in told for told in found.differences)
+    assert any("the estimates are not those" in difference for difference in found.differences)
     short = dataclasses.replace(certificate, estimates=certificate.estimates[:-1])
     with pytest.raises(rp.CertificateError, match="19, 1"):
         rp.verify(short, validation=table.validation, calibration=table.calibration)

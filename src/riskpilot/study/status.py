@@ -30,7 +30,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class Running:
-    """A trial that is being evaluated, or whose worker died: ``seconds`` since it began."""
+    """A trial that is being evaluated, or whose worker died.
+
+    ``seconds``: the time since it began.
+    """
 
     number: int
     seconds: float
@@ -39,9 +42,12 @@ class Running:
 
 @dataclass(frozen=True)
 class RiskStatus:
-    """A risk so far, on validation data: what it says, what its numbers are called, its limit, its
-    range over the finished trials, how many of them lie below the limit, and the region of interest
-    that the search is steered to."""
+    """A risk so far, on validation data.
+
+    ``says``: the risk with its limit, in words; ``title``: what its numbers are called; ``lowest``,
+    ``highest``: its range over the finished trials; ``n_below_limit``: how many of them lie below
+    the limit; ``region``: the region of interest that the search is steered to.
+    """
 
     name: str
     says: str
@@ -55,11 +61,12 @@ class RiskStatus:
 
 @dataclass(frozen=True)
 class QuestionStatus:
-    """A question of the ledger with its outcome; ``config`` None: nothing could be certified.
+    """A question of the ledger with its outcome.
 
     ``problem``: what was asked, in words; ``asked``: the same as ``Problem.to_dict`` writes it;
     ``groups``: the groups that limits were about; ``elsewhere``: questions of other studies to the
-    same losses that came before.
+    same losses that came before; ``config``: what was chosen, None where nothing could be
+    certified.
     """
 
     use: int
@@ -78,11 +85,14 @@ class QuestionStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """What `riskpilot status` shows. ``problem``: in words; ``asked``: the same as
-    ``Problem.to_dict`` writes it. ``states``: how many trials are in each state; ``left_out``: the
-    numbers of finished trials that carry no losses and cannot be selected; ``seconds``: the time
-    that all evaluations took together; ``running``: longest first; ``heartbeats``: whether the
-    storage knows which of them are alive; ``spent``: the shares of delta used so far."""
+    """What `riskpilot status` shows.
+
+    ``problem``: the problem in words; ``asked``: the same as ``Problem.to_dict`` writes it;
+    ``states``: how many trials are in each state; ``left_out``: the numbers of finished trials that
+    carry no losses and cannot be selected; ``seconds``: the time that all evaluations took
+    together; ``running``: the trials under way, longest first; ``heartbeats``: whether the storage
+    knows which of them are alive; ``spent``: the shares of delta used so far.
+    """
 
     study: str
     problem: str
@@ -100,6 +110,7 @@ class Status:
     spent: float
 
     def to_json(self) -> dict[str, Any]:
+        """Write the status as plain JSON."""
         return asdict(self)
 
 
