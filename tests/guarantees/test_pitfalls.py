@@ -11,7 +11,7 @@ from exact import assert_rate_at_most, assert_super_uniform, shows_rate_above
 from scipy.stats import binom
 
 import riskpilot as rp
-from riskpilot.guarantee.pareto import non_dominated
+from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.region import interval
 from riskpilot.guarantee.testing import freeze_plan
 from riskpilot.losses.reading import validation_losses

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.errors import LossError, ProblemError
+from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.evidence import Settings, log_p, starts
-from riskpilot.guarantee.pareto import non_dominated
 from riskpilot.guarantee.procedures import Procedure, aims, check_procedure, fixed_sequence
 from riskpilot.losses import (
     CalibrationLosses,
