@@ -19,6 +19,7 @@ from scipy.stats import binom
 from experiments.adaptive_peers import adaptive_crossings, prediction_powered, r_autoeval_plus
 from riskpilot.statistics.boundary import exact_boundary
 from riskpilot.statistics.capital import add_losses, start_capital
+from riskpilot.statistics.families import largest_passing_mean, log_betting, log_binomial
 from riskpilot.statistics.judge_worth import labels_worth
 from riskpilot.statistics.judged import log_judged
 from riskpilot.statistics.operating import (
@@ -27,7 +28,6 @@ from riskpilot.statistics.operating import (
     sequence_times,
     summarise_sequence,
 )
-from riskpilot.statistics.p_values import largest_passing_mean, log_betting, log_binomial
 
 FloatArray = npt.NDArray[np.float64]
 Row = dict[str, Any]

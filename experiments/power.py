@@ -19,9 +19,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import beta, binom
 
-from riskpilot.guarantee.evidence import Contrast
-from riskpilot.statistics.p_values import log_betting, log_hoeffding_bentkus
-from riskpilot.statistics.paired import log_trinomial
+from riskpilot.statistics.contrasts import Claim
+from riskpilot.statistics.families import log_betting, log_hoeffding_bentkus, log_trinomial
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -47,7 +46,7 @@ Test = Callable[[BoolArray, BoolArray, BoolArray, BoolArray], BoolArray]
 
 def differences(x: BoolArray, y: BoolArray, _: BoolArray, __: BoolArray) -> BoolArray:
     """Betting on differences between examples of one group and shares of the other."""
-    claim = Contrast(1.0, -1.0, LIMIT)
+    claim = Claim(1.0, -1.0, LIMIT)
     n = min(x.shape[1], y.shape[1])
     log_p = claim.log_p(claim.differences(x.astype(float), y.astype(float), n), DELTA)
     return np.asarray(log_p < np.log(DELTA))

@@ -3,8 +3,8 @@
 - What bets begin with. The variance of rare losses is not seen before the first of them, and bets
   that take it for small lose all at once. ``nothing``: bets know no more than what they have seen;
   ``ceiling``: the same, with no bet above 0.75 of the largest; ``used``: they begin with what 200
-  validation losses say (`p_values.Start`). The rule was made with a look at the losses
-  of TUNED and never changed after a look at OTHERS.
+  validation losses say (`families.Start`). The rule was made with a look at the losses of TUNED and
+  never changed after a look at OTHERS.
 - Losses that do not count: about 200 that do, among 1,000 to 4,000 examples.
 - The first step of Holm's procedure, at delta / n: bets that aim at delta, and at delta / n.
 - One shuffle, and the average of the final capitals of 16 shuffles, which is an e-value: it passes
@@ -21,8 +21,7 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.statistics import p_values
-from riskpilot.statistics.p_values import Start, log_betting
+from riskpilot.statistics.families import Start, betting, log_betting
 
 FloatArray = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, float, tuple[int, int]], FloatArray]  # of a given mean
@@ -106,7 +105,7 @@ def beginnings(replications: int) -> Iterator[dict[str, object]]:
                     mean = max(limit - 2.4 * std / math.sqrt(n), 0.3 * limit)
                     losses = draw(rng, mean, (replications, n))
                     start = known(draw(rng, mean, (replications, N_VALIDATION)))
-                    with mock.patch.object(p_values, "LARGEST_BET", CEILING):
+                    with mock.patch.object(betting, "LARGEST_BET", CEILING):
                         capped = power(log_betting(losses, limit, DELTA))
                     yield {
                         "losses": name,
@@ -170,7 +169,7 @@ def _final_log_capital(losses: FloatArray, limit: float, aim: float) -> FloatArr
         gain = limit - losses[:, time]
         missing = np.maximum(level - capital, 0.0)
         bet = np.sqrt(2 * missing / ((m - time) * squares / (time + 1)))
-        capital = capital + np.log1p(np.minimum(bet, p_values.LARGEST_BET / (1 - limit)) * gain)
+        capital = capital + np.log1p(np.minimum(bet, betting.LARGEST_BET / (1 - limit)) * gain)
         squares = squares + (gain - total / (time + 1)) ** 2
         total = total + gain
     return np.asarray(capital)

@@ -19,7 +19,7 @@ from riskpilot.bench.tasks import Task
 from riskpilot.bench.validation_sums import ValidationSums
 from riskpilot.guarantee.procedures import Graphical, Procedure, fixed_sequence
 from riskpilot.guarantee.testing import TestPlan, freeze_plan, known
-from riskpilot.losses.reading import ValidationLosses
+from riskpilot.losses import ValidationLosses
 from riskpilot.problem.problem import Problem
 from riskpilot.search import Observations, fit_model, values_and_variances
 from riskpilot.study.smoothing import smoothed_risks

@@ -12,7 +12,7 @@ from riskpilot.bench.validation_sums import sum_validation
 from riskpilot.guarantee.certificate import choose
 from riskpilot.guarantee.procedures import fixed_sequence
 from riskpilot.guarantee.testing import freeze_plan, run_test
-from riskpilot.losses.reading import calibration_losses, validation_losses
+from riskpilot.losses import calibration_losses, validation_losses
 from riskpilot.problem.problem import Problem, Risk
 from riskpilot.search import GUIDED
 

@@ -7,9 +7,10 @@ import optuna
 import pytest
 
 import riskpilot as rp
-from riskpilot.guarantee import evidence
-from riskpilot.losses.reading import calibration_losses
-from riskpilot.statistics import p_values
+from riskpilot.guarantee.risk_tests import family, log_p
+from riskpilot.losses import calibration_losses
+from riskpilot.statistics import TestSettings, families
+from riskpilot.statistics.families import betting
 
 M = 4_000
 CANDIDATES = 30
@@ -57,7 +58,9 @@ def test_memory_of_a_selection_does_not_grow_with_the_trials_that_are_no_candida
 
 
 def test_a_selection_needs_little_more_than_the_losses_of_its_candidates(monkeypatch, tmp_path):
-    monkeypatch.setattr("riskpilot.losses.reading._BLOCK_BYTES", 1 << 15)  # as small as the case
+    monkeypatch.setattr(
+        "riskpilot.losses.risk_losses._BLOCK_BYTES", 1 << 15
+    )  # as small as the case
     candidates, peak = peak_of_select(study_of(tmp_path, 40))
     stored = candidates * M * (1 + 8)  # a truth value and a float64
     assert peak < 1.5 * stored
@@ -86,9 +89,9 @@ def test_p_values_by_parts_are_those_of_whole_tables_to_the_last_bit(name, kind)
     if risk.needs_groups:
         given[risk.groups] = rng.integers(0, 3, 1009)
     losses = calibration_losses(rp.Problem([risk], "cost"), given).risks["loss"]
-    rows, settings = [4, 22, 0, 7], evidence.Settings("betting", 0.1, 5)
-    thresholds = np.linspace(0.2, 0.5, 4)
-    found = evidence.log_p(risk, losses, rows, settings, thresholds=thresholds)
+    rows, thresholds = [4, 22, 0, 7], np.linspace(0.2, 0.5, 4)
+    settings = TestSettings(family(risk, binary=False), 0.1, 5, thresholds=thresholds)
+    found = log_p(risk, losses, rows, settings)
     unit = losses.unit_rows(rows)[:, np.random.default_rng(5).permutation(1009)]
     np.testing.assert_array_equal(found, whole(risk, unit, given, thresholds))
 
@@ -103,16 +106,16 @@ def whole(risk, unit, given, t):
         case rp.WorstGroup():
             order = np.random.default_rng(5).permutation(1009)
             codes = given[risk.groups][order]
-            parts = [p_values.log_betting(unit[:, codes == g], risk.unit_limit) for g in range(3)]
+            parts = [families.log_betting(unit[:, codes == g], risk.unit_limit) for g in range(3)]
             return np.max(parts, axis=0)
         case rp.Quantile():
             above, n = (unit > risk.unit_limit).sum(axis=1), (~np.isnan(unit)).sum(axis=1)
-            return p_values.log_binomial(above, n, 0.3)
+            return families.log_binomial(above, n, 0.3)
         case rp.CVaR():
             excess = np.clip((unit - t[:, None]) / (1 - t[:, None]), 0, 1)
             limits = (risk.unit_limit - t) * (1 - 0.8) / (1 - t)
-            return p_values.log_betting(excess, limits)
-    return p_values.log_betting(unit, risk.unit_limit)
+            return families.log_betting(excess, limits)
+    return families.log_betting(unit, risk.unit_limit)
 
 
 @pytest.mark.parametrize("limit", [0.06, 0.3, 0.99])
@@ -123,10 +126,10 @@ def test_bets_are_those_of_the_formula_on_the_whole_table(n, limit):
     expected = np.concatenate(
         [bets(losses[start : start + 256], limit, 0.1) for start in range(0, n, 256)]
     )
-    np.testing.assert_array_equal(p_values.log_betting(losses, limit), expected)
+    np.testing.assert_array_equal(families.log_betting(losses, limit), expected)
     single = losses.astype(np.float32)
-    as_double = p_values.log_betting(single.astype(np.float64), limit)
-    np.testing.assert_array_equal(p_values.log_betting(single, limit), as_double)
+    as_double = families.log_betting(single.astype(np.float64), limit)
+    np.testing.assert_array_equal(families.log_betting(single, limit), as_double)
 
 
 def bets(losses, limit, delta):
@@ -139,8 +142,8 @@ def bets(losses, limit, delta):
         stop = time + max(1, min(time // 4, (m - time) // 50))
         block = gain[time:stop]
         wanted = np.sqrt(2 * (target - capital) / ((m - time) * (squares / (seen + 1))))
-        bet = np.minimum(wanted, p_values.LARGEST_BET / (1 - limit))
-        capital = capital + p_values._log_product(1 + bet * block)
+        bet = np.minimum(wanted, families.LARGEST_BET / (1 - limit))
+        capital = capital + betting._log_product(1 + bet * block)
         best = np.maximum(best, capital)
         target = np.where(capital >= target, capital + level, target)
         deviation = block - total / (seen + 1)

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.stats import binom
 
 import riskpilot as rp
-from riskpilot.losses.reading import calibration_losses, validation_losses
+from riskpilot.losses import calibration_losses, validation_losses
 
 PROBLEM = rp.Problem([rp.Risk("fdr", 0.2, conditional=True)], "cost")
 

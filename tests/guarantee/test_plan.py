@@ -9,8 +9,8 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.guarantee.testing import freeze_plan, run_test
-from riskpilot.losses.reading import ValidationLosses, calibration_losses, validation_losses
-from riskpilot.statistics.p_values import Start, log_betting
+from riskpilot.losses import ValidationLosses, calibration_losses, validation_losses
+from riskpilot.statistics.families import Start, log_betting
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")
 

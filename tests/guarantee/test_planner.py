@@ -9,8 +9,8 @@ import pytest
 import riskpilot as rp
 from riskpilot.guarantee import power as planner
 from riskpilot.guarantee.power import passing_probability, samples_for_power, samples_to_pass
-from riskpilot.statistics import p_values
-from riskpilot.statistics.p_values import log_betting
+from riskpilot.statistics import families
+from riskpilot.statistics.families import log_betting
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.1)], "cost")
 
@@ -18,9 +18,9 @@ PROBLEM = rp.Problem([rp.Risk("error", 0.1)], "cost")
 def simulated_power(family, limit, risk, n, delta, draw, repetitions=4000):
     losses = draw(np.random.default_rng(0), (repetitions, n))
     if family == "betting":
-        log_p = p_values.log_betting(losses, limit, delta)
+        log_p = families.log_betting(losses, limit, delta)
     else:
-        test = getattr(p_values, f"log_{family}")
+        test = getattr(families, f"log_{family}")
         log_p = test(losses.sum(axis=1), n, limit)
     return (log_p < math.log(delta)).mean()
 
@@ -60,14 +60,14 @@ def test_the_number_of_samples_for_a_power_reaches_it(family):
 def test_samples_to_pass_is_enough_for_that_mean_and_half_of_it_is_not(family):
     n = samples_to_pass(family, 0.1, 0.08, 0.1)
     for count, passes in ((n, True), (n // 2, False)):
-        largest = p_values.largest_passing_mean(family, 0.1, count, 0.1)
+        largest = families.largest_passing_mean(family, 0.1, count, 0.1)
         assert (largest is not None and largest >= 0.08) is passes
 
 
 def test_a_plan_says_what_passes_and_with_what_power():
     (plan,) = rp.plan_calibration(PROBLEM, 1000, true_risks={"error": 0.07})
     assert plan.family == "binomial"
-    assert plan.largest_mean == p_values.largest_passing_mean("binomial", 0.1, 1000, 0.1)
+    assert plan.largest_mean == families.largest_passing_mean("binomial", 0.1, 1000, 0.1)
     assert plan.power == passing_probability("binomial", 0.1, 0.07, 1000, 0.1)
     assert plan.power > 0.9 > 0.5 * plan.power
     text = str(plan)
@@ -80,7 +80,7 @@ def test_losses_that_are_not_binary_are_planned_with_the_betting_test_in_their_u
     problem = rp.Problem([rp.Risk("gap", 1.0, low=-2, high=8)], "cost")
     (plan,) = rp.plan_calibration(problem, 2000, binary=False, deviations={"gap": 0.5})
     assert plan.family == "betting"
-    unit = p_values.largest_passing_mean("betting", 0.3, 2000, 0.1, 0.05)
+    unit = families.largest_passing_mean("betting", 0.3, 2000, 0.1, 0.05)
     assert plan.largest_mean == pytest.approx(-2 + 10 * unit)
 
 
@@ -148,7 +148,7 @@ def test_a_true_risk_that_is_no_finite_number_is_refused(true_risk):
 def test_very_large_samples_are_planned_as_large_ones_are(family, delta):
     """On either side of the number from which on the normal distribution foretells exact tests."""
     n = round(1.1 * planner._LARGE_VARIANCE / (0.1 * 0.9))
-    exact = p_values.largest_passing_mean(family, 0.1, n, delta)
+    exact = families.largest_passing_mean(family, 0.1, n, delta)
     assert planner._largest_mean(family, 0.1, n, delta, None) == pytest.approx(exact, abs=4 / n)
 
 

@@ -7,8 +7,8 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.guarantee.region import interval, region_of
-from riskpilot.losses.reading import validation_losses
-from riskpilot.statistics import p_values
+from riskpilot.losses import validation_losses
+from riskpilot.statistics import families
 
 ERROR = rp.Risk("error", 0.05)
 SIZES = {"n_validation": 5000, "n_calibration": 5000, "delta": 0.1}
@@ -91,7 +91,7 @@ def test_a_range_other_than_the_unit_interval_moves_and_stretches_the_region():
 
 @pytest.mark.parametrize("family", ["hoeffding", "hoeffding_bentkus", "binomial"])
 def test_too_few_examples_are_infeasible_and_one_more_than_that_is_not(family):
-    needs = p_values.smallest_n(family, 0.05, 0.1)
+    needs = families.smallest_n(family, 0.05, 0.1)
     for n, feasible in ((needs - 1, False), (needs, True)):
         part = interval(ERROR, family, n_validation=100, n_calibration=n, delta=0.1)
         assert part.feasible is feasible
@@ -106,4 +106,4 @@ def test_several_risks_each_bring_their_interval():
     a, b = region_of(losses, 200)
     assert a.feasible
     assert not b.feasible
-    assert b.needs == p_values.smallest_n("binomial", 0.001, 0.1)
+    assert b.needs == families.smallest_n("binomial", 0.001, 0.1)

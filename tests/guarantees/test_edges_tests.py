@@ -11,10 +11,11 @@ from exact import assert_rate_at_most, assert_super_uniform
 from hypothesis import given, settings
 
 import riskpilot as rp
-from riskpilot.guarantee import evidence
 from riskpilot.guarantee.procedures import aims
+from riskpilot.guarantee.risk_tests import log_p
 from riskpilot.guarantee.testing import shuffle_seed
-from riskpilot.losses.reading import calibration_losses
+from riskpilot.losses import calibration_losses
+from riskpilot.statistics import TestSettings
 
 DELTA = 0.1
 
@@ -256,7 +257,7 @@ def test_a_family_that_is_not_known_is_an_error():
     risk = rp.Risk("error", 0.1)
     opened = calibration_losses(rp.Problem([risk], "cost"), {"error": np.zeros((1, 50))})
     with pytest.raises(rp.ProblemError, match="no p-value family 'clt'"):
-        evidence.log_p(risk, opened.risks["error"], [0], evidence.Settings("clt", 0.1, 0))
+        log_p(risk, opened.risks["error"], [0], TestSettings("clt", 0.1, 0))
 
 
 # --- power that masks, aims and starts give ------------------------------------------------------

@@ -5,22 +5,8 @@ import pytest
 from exact import assert_rate_at_most, assert_super_uniform
 
 import riskpilot as rp
-from riskpilot.statistics import p_values
-
-SUMS = {
-    "hoeffding": p_values.log_hoeffding,
-    "hoeffding_bentkus": p_values.log_hoeffding_bentkus,
-    "binomial": p_values.log_binomial,
-}
-FAMILIES = [*SUMS, "betting"]
-
-
-def log_p(family, losses, limit, delta=0.1):
-    if family == "betting":
-        return p_values.log_betting(losses, limit, delta)
-    n = (~np.isnan(losses)).sum(axis=1)
-    total = (losses > 0).sum(axis=1) if family == "binomial" else np.nansum(losses, axis=1)
-    return SUMS[family](total, n, limit)
+from riskpilot.statistics import families
+from tests.kits.families import OFFERED, log_p
 
 
 def two_values(low, high, mean):
@@ -51,7 +37,7 @@ WORST_CASES = {
 }
 
 
-@pytest.fixture(params=FAMILIES)
+@pytest.fixture(params=OFFERED)
 def family(request):
     return request.param
 
@@ -70,7 +56,7 @@ def test_p_is_super_uniform_for_bets_made_for_any_delta(delta, effort):
     rng = np.random.default_rng(0)
     for _ in range(effort):
         losses = two_values(0, 1, 0.1)(rng, (4000, 200)) + 0.0
-        assert_super_uniform(p_values.log_betting(losses, 0.1, delta), (delta, 0.05, 0.1))
+        assert_super_uniform(families.log_betting(losses, 0.1, delta), (delta, 0.05, 0.1))
 
 
 def test_p_is_super_uniform_where_only_some_examples_count(family, effort):
@@ -110,7 +96,7 @@ def p_through_select(risk, calibration, *, binary, seed=0):
     return selection.result.worst_log_p, selection.certificate.families[risk.name]
 
 
-@pytest.mark.parametrize("p_value", ["auto", *FAMILIES])
+@pytest.mark.parametrize("p_value", ["auto", *OFFERED])
 def test_signed_losses_are_tested_on_their_own_range(p_value, effort):
     # Accuracy differences in {-1, 0, 1}: P(-1) = 0.25, mean 0.1 = the limit.
     rng = np.random.default_rng(3)
@@ -122,7 +108,7 @@ def test_signed_losses_are_tested_on_their_own_range(p_value, effort):
         assert_super_uniform(log)
 
 
-@pytest.mark.parametrize("p_value", ["auto", *FAMILIES])
+@pytest.mark.parametrize("p_value", ["auto", *OFFERED])
 def test_integer_losses_up_to_five_are_tested_on_their_own_range(p_value, effort):
     rng = np.random.default_rng(4)
     risk = rp.Risk("stars", 1.0, low=0, high=5, p_value=p_value)
@@ -133,7 +119,7 @@ def test_integer_losses_up_to_five_are_tested_on_their_own_range(p_value, effort
         assert_super_uniform(log)
 
 
-@pytest.mark.parametrize("p_value", ["auto", *FAMILIES])
+@pytest.mark.parametrize("p_value", ["auto", *OFFERED])
 def test_conditional_losses_are_tested_on_the_examples_that_count(p_value, effort):
     rng = np.random.default_rng(5)
     risk = rp.Risk("miss", 0.2, conditional=True, p_value=p_value)
@@ -145,7 +131,7 @@ def test_conditional_losses_are_tested_on_the_examples_that_count(p_value, effor
 
 
 @pytest.mark.parametrize("direction", [1, -1])
-@pytest.mark.parametrize("p_value", ["auto", *FAMILIES])
+@pytest.mark.parametrize("p_value", ["auto", *OFFERED])
 def test_losses_stored_in_sorted_order_are_tested_validly(p_value, direction, effort):
     """Over the shuffles, one seed for each sample: in sorted order a single one proves nothing."""
     rng = np.random.default_rng(6)

@@ -14,9 +14,9 @@ import riskpilot as rp
 from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.region import interval
 from riskpilot.guarantee.testing import freeze_plan
-from riskpilot.losses.reading import validation_losses
+from riskpilot.losses import validation_losses
 from riskpilot.search.surrogate import fit
-from riskpilot.statistics import p_values
+from riskpilot.statistics import families
 
 ERROR = rp.Problem([rp.Risk("error", 0.05)], "cost")
 
@@ -36,14 +36,14 @@ def test_01_counts_are_counted_not_recovered_from_means():
         np.testing.assert_array_equal(summary.total, counts)
         np.testing.assert_array_equal(summary.above_zero, counts)
     assert 5000 * 0.035 > 175  # 175.00000000000003
-    assert p_values.log_hoeffding_bentkus(5000 * 0.035, 5000, 0.05) == pytest.approx(
-        float(p_values.log_hoeffding_bentkus(175, 5000, 0.05)), rel=1e-12
+    assert families.log_hoeffding_bentkus(5000 * 0.035, 5000, 0.05) == pytest.approx(
+        float(families.log_hoeffding_bentkus(175, 5000, 0.05)), rel=1e-12
     )
 
 
 def test_02_a_zero_loss_keeps_the_hoeffding_part_of_hoeffding_bentkus():
-    assert math.exp(p_values.log_hoeffding_bentkus(0, 45, 0.05)) == pytest.approx(0.95**45)
-    assert p_values.smallest_n("hoeffding_bentkus", 0.05, 0.1) == 45
+    assert math.exp(families.log_hoeffding_bentkus(0, 45, 0.05)) == pytest.approx(0.95**45)
+    assert families.smallest_n("hoeffding_bentkus", 0.05, 0.1) == 45
     bentkus_alone = next(n for n in range(1, 100) if math.e * binom.cdf(0, n, 0.05) < 0.1)
     assert bentkus_alone == 65
 
@@ -69,7 +69,7 @@ def test_03_an_empty_condition_gives_p_of_one_and_spoils_no_other(p_value):
 def test_04_betting_is_one_sided():
     rng = np.random.default_rng(0)
     losses = (rng.random((500, 1000)) < 0.15) * 1.0
-    assert_rate_at_most(1e-3, (p_values.log_betting(losses, 0.10) < np.log(0.1)).sum(), 500)
+    assert_rate_at_most(1e-3, (families.log_betting(losses, 0.10) < np.log(0.1)).sum(), 500)
     # Naive: capital that also bets on losses above the limit.
     against = np.cumsum(np.log(1 + 0.5 * (losses - 0.10)), axis=1).max(axis=1)
     assert (against > np.log(2 / 0.1)).mean() > 0.99
@@ -78,8 +78,8 @@ def test_04_betting_is_one_sided():
 def test_05_betting_is_one_process_over_the_whole_sample():
     rng = np.random.default_rng(1)
     losses = (rng.random((4000, 400)) < 0.2) * 1.0
-    assert_super_uniform(p_values.log_betting(losses, 0.2))
-    halves = [p_values.log_betting(half, 0.2) for half in np.split(losses, 2, axis=1)]
+    assert_super_uniform(families.log_betting(losses, 0.2))
+    halves = [families.log_betting(half, 0.2) for half in np.split(losses, 2, axis=1)]
     added = np.exp(-halves[0]) + np.exp(-halves[1])
     assert shows_rate_above(0.1, (added >= 1 / 0.1).sum(), 4000)
 
@@ -87,7 +87,7 @@ def test_05_betting_is_one_process_over_the_whole_sample():
 def test_06_bets_are_predictable_and_capital_stays_positive():
     rng = np.random.default_rng(2)
     losses = rng.random((4000, 100)) * 0.4
-    assert_super_uniform(p_values.log_betting(losses, 0.2))
+    assert_super_uniform(families.log_betting(losses, 0.2))
     # Naive: the bet sees the loss that it bets on.
     peeking = np.where(losses < 0.2, 1.0, 0.5) / (1 - 0.2)
     capital = np.cumsum(np.log(1 + peeking * (0.2 - losses)), axis=1).max(axis=1)
@@ -98,11 +98,11 @@ def test_06_bets_are_predictable_and_capital_stays_positive():
     capitals = []
     for last in (0.0, 0.1, 0.2):
         base[0, -1] = last
-        capitals.append(math.exp(-p_values.log_betting(base, 0.2)[0]))
+        capitals.append(math.exp(-families.log_betting(base, 0.2)[0]))
     assert capitals[1] == pytest.approx((capitals[0] + capitals[2]) / 2, rel=1e-12)
     assert capitals[0] > capitals[2]
     for limit in (0.01, 0.5, 0.99):
-        assert p_values.log_betting(np.ones((1, 2000)), limit)[0] == 0.0
+        assert families.log_betting(np.ones((1, 2000)), limit)[0] == 0.0
 
 
 def test_07_the_order_is_frozen_before_calibration_is_seen():
@@ -119,7 +119,7 @@ def test_07_the_order_is_frozen_before_calibration_is_seen():
             calibration={"error": calibration},
         )
         wrong += selection.config is not None
-        log_p = p_values.log_binomial(calibration.sum(axis=1), m, 0.2)
+        log_p = families.log_binomial(calibration.sum(axis=1), m, 0.2)
         wrong_sorted += bool(rp.fixed_sequence(np.sort(log_p), 0.1).any())
     assert_rate_at_most(0.1, wrong, replications)
     assert wrong_sorted / replications > 0.5
@@ -137,11 +137,11 @@ def test_08_signed_losses_are_refused_or_tested_on_their_declared_range(share):
     declared = rp.Risk("difference", limit, low=-1, high=1)
     unit = (losses + 1) / 2
     assert declared.unit_limit == pytest.approx(0.55)
-    assert_super_uniform(p_values.log_betting(unit, declared.unit_limit))
-    assert_super_uniform(p_values.log_hoeffding_bentkus(unit.sum(axis=1), m, declared.unit_limit))
+    assert_super_uniform(families.log_betting(unit, declared.unit_limit))
+    assert_super_uniform(families.log_hoeffding_bentkus(unit.sum(axis=1), m, declared.unit_limit))
     if share == 0.25:  # Naive: the [0, 1] formula on signed losses.
         total = np.clip(losses.sum(axis=1), 0, None)
-        naive = p_values.log_hoeffding_bentkus(total, m, limit)
+        naive = families.log_hoeffding_bentkus(total, m, limit)
         assert shows_rate_above(0.1, (naive < np.log(0.1)).sum(), 4000)
 
 
@@ -175,7 +175,7 @@ def test_10_no_clamp_stands_between_a_tiny_limit_and_its_p_value(limit):
     with mpmath.workdps(40):
         exact = float((1 - mpmath.mpf(limit)) ** n)
     assert exact == pytest.approx(0.112, rel=0.01)
-    for function in (p_values.log_binomial, p_values.log_hoeffding_bentkus):
+    for function in (families.log_binomial, families.log_hoeffding_bentkus):
         assert math.exp(function(0, n, limit)) == pytest.approx(exact, rel=1e-3)
 
 

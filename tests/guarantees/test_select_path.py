@@ -14,7 +14,7 @@ from exact import assert_rate_at_most
 
 import riskpilot as rp
 from riskpilot.guarantee.testing import freeze_plan, known, run_test
-from riskpilot.losses.reading import calibration_losses, validation_losses
+from riskpilot.losses import calibration_losses, validation_losses
 
 
 def binary(rng, means, m):

@@ -11,7 +11,7 @@ from exact import assert_rate_at_most, assert_super_uniform, shows_rate_above
 from riskpilot.statistics import streams
 from riskpilot.statistics.boundary import allowed_errors, exact_boundary, quadratic
 from riskpilot.statistics.capital import add_losses, log_anytime_betting, start_capital
-from riskpilot.statistics.p_values import log_binomial
+from riskpilot.statistics.families import log_binomial
 from riskpilot.statistics.sequential import log_boundary
 
 STREAMS = 10_000

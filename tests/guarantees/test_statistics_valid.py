@@ -8,10 +8,18 @@ from exact import assert_super_uniform, shows_rate_above
 from scipy.stats import multinomial
 
 import riskpilot as rp
-from riskpilot.guarantee.evidence import Settings, log_p
-from riskpilot.losses.reading import calibration_losses
-from riskpilot.statistics.kinds import CVaR, Difference, GroupGap, Quantile, Ratio, WorstGroup
-from riskpilot.statistics.paired import log_trinomial
+from riskpilot.guarantee.risk_tests import log_p
+from riskpilot.losses import calibration_losses
+from riskpilot.statistics import (
+    CVaR,
+    Difference,
+    GroupGap,
+    Quantile,
+    Ratio,
+    TestSettings,
+    WorstGroup,
+)
+from riskpilot.statistics.families import log_trinomial
 
 R = 3000
 SAMPLES = 700  # where each has weights or a reference of its own
@@ -21,8 +29,8 @@ def p_at(risk, losses, *, groups=None, family="betting", thresholds=None, seed=0
     """log p of every row of ``losses``, each an independent draw of the calibration data."""
     table = {risk.name: losses, **beside} | ({} if groups is None else {"groups": groups})
     read = calibration_losses(rp.Problem([risk], "cost"), table).risks[risk.name]
-    settings = Settings(family, 0.1, seed)
-    return log_p(risk, read, range(len(losses)), settings, thresholds=thresholds)
+    settings = TestSettings(family, 0.1, seed, thresholds=thresholds)
+    return log_p(risk, read, range(len(losses)), settings)
 
 
 def bernoulli(rng, rates, groups):

@@ -9,27 +9,12 @@ import pytest
 from scipy.stats import binom
 
 import riskpilot as rp
-from riskpilot.statistics import p_values
-
-SUMS = {
-    "hoeffding": p_values.log_hoeffding,
-    "hoeffding_bentkus": p_values.log_hoeffding_bentkus,
-    "binomial": p_values.log_binomial,
-}
-FAMILIES = [*SUMS, "betting"]
+from riskpilot.statistics import families
+from riskpilot.statistics.families import betting
+from tests.kits.families import FROM_SUMS, OFFERED, log_p, log_p_of_sum
 
 
-def log_p(family, losses, limit, delta=0.1):
-    """Log p-values of the rows of ``losses``; NaN entries do not count."""
-    losses = np.asarray(losses, float)
-    if family == "betting":
-        return p_values.log_betting(losses, limit, delta)
-    n = (~np.isnan(losses)).sum(axis=1)
-    total = (losses > 0).sum(axis=1) if family == "binomial" else np.nansum(losses, axis=1)
-    return SUMS[family](total, n, limit)
-
-
-@pytest.fixture(params=FAMILIES)
+@pytest.fixture(params=OFFERED)
 def family(request):
     return request.param
 
@@ -101,9 +86,9 @@ def test_a_constant_loss_passes_wherever_a_larger_one_does(family, limit, delta)
 @pytest.mark.parametrize("limit", [0.05, 0.3, 0.8])
 @pytest.mark.parametrize("n", [1, 10, 500])
 def test_p_never_falls_as_the_sum_grows(limit, n):
-    for name, function in SUMS.items():
+    for name in FROM_SUMS:
         totals = np.arange(n + 1.0) if name == "binomial" else np.linspace(0, n, 2001)
-        assert (np.diff(function(totals, n, limit)) >= 0).all(), name
+        assert (np.diff(log_p_of_sum(name, totals, n, limit)) >= 0).all(), name
 
 
 def test_losses_at_or_above_the_limit_are_no_evidence_for_it(family):
@@ -114,8 +99,8 @@ def test_losses_at_or_above_the_limit_are_no_evidence_for_it(family):
 
 def test_p_values_too_small_for_a_float_are_still_ordered():
     counts = np.arange(0, 900)
-    for name, function in SUMS.items():
-        log = function(counts, 10_000, 0.1)
+    for name in FROM_SUMS:
+        log = log_p_of_sum(name, counts, 10_000, 0.1)
         assert np.isfinite(log).all(), name
         assert (np.diff(log) > 0).all(), name
         assert np.exp(log[0]) < 1e-80
@@ -123,8 +108,8 @@ def test_p_values_too_small_for_a_float_are_still_ordered():
 
 def test_betting_against_a_limit_near_one_stays_finite():
     factors = np.full((400, 2), 950.0)
-    np.testing.assert_allclose(p_values._log_product(factors), 400 * math.log(950.0))
-    assert np.isfinite(p_values.log_betting(np.zeros((1, 20_000)), 0.9999, 1e-9)).all()
+    np.testing.assert_allclose(betting._log_product(factors), 400 * math.log(950.0))
+    assert np.isfinite(families.log_betting(np.zeros((1, 20_000)), 0.9999, 1e-9)).all()
 
 
 # --- against independent computations ------------------------------------------------------------
@@ -134,7 +119,7 @@ def test_betting_against_a_limit_near_one_stays_finite():
 def test_binomial_is_scipys_tail(n, limit):
     counts = np.unique(np.linspace(0, n, 50).astype(int))
     np.testing.assert_allclose(
-        p_values.log_binomial(counts, n, limit),
+        families.log_binomial(counts, n, limit),
         binom.logcdf(counts, n, limit),
         rtol=1e-9,
         atol=1e-14,
@@ -155,7 +140,7 @@ def test_binomial_tails_below_the_smallest_float_match_arbitrary_precision(count
             total += term
         exact = float(mpmath.log(total))
     assert exact < math.log(1e-280)
-    assert float(p_values.log_binomial(count, n, limit)) == pytest.approx(exact, rel=1e-10)
+    assert float(families.log_binomial(count, n, limit)) == pytest.approx(exact, rel=1e-10)
 
 
 def test_binomial_of_a_tiny_sample_is_the_enumerated_probability():
@@ -166,7 +151,7 @@ def test_binomial_of_a_tiny_sample_is_the_enumerated_probability():
             for bits in itertools.product((0, 1), repeat=n)
             if sum(bits) <= count
         )
-        assert math.exp(p_values.log_binomial(count, n, limit)) == pytest.approx(exact, rel=1e-12)
+        assert math.exp(families.log_binomial(count, n, limit)) == pytest.approx(exact, rel=1e-12)
 
 
 @pytest.mark.parametrize("limit", [0.05, 0.4])
@@ -175,14 +160,14 @@ def test_hoeffding_and_hoeffding_bentkus_match_their_formulas(n, limit):
     for mean in np.linspace(0, 1, 23):
         total = mean * n
         hoeffding = math.exp(-2 * n * max(limit - mean, 0) ** 2)
-        assert math.exp(p_values.log_hoeffding(total, n, limit)) == pytest.approx(hoeffding)
+        assert math.exp(families.log_hoeffding(total, n, limit)) == pytest.approx(hoeffding)
         with mpmath.workdps(40):
             a, b = mpmath.mpf(min(mean, limit)), mpmath.mpf(limit)
             h1 = (a * mpmath.log(a / b) if a else 0) + (1 - a) * mpmath.log((1 - a) / (1 - b))
             chernoff = float(mpmath.exp(-n * h1))
         bentkus = math.e * binom.cdf(math.ceil(round(total, 9)), n, limit)
         expected = min(chernoff, bentkus, 1.0)
-        found = math.exp(p_values.log_hoeffding_bentkus(total, n, limit))
+        found = math.exp(families.log_hoeffding_bentkus(total, n, limit))
         assert found == pytest.approx(expected, rel=1e-8, abs=1e-290)
 
 
@@ -206,7 +191,7 @@ def plain_betting(losses, limit, delta, known=None):
             pooled = (squares + n * max(spread, at_limit)) / (gains_seen + 1 + n)
             variance = max(variance, pooled)
         bet = math.sqrt(2 * (goal - wealth) / ((m - time) * variance))
-        bet = min(bet, p_values.LARGEST_BET / (1 - limit))
+        bet = min(bet, families.LARGEST_BET / (1 - limit))
         centre = gain_sum / (gains_seen + 1)
         for loss in losses[time:stop]:
             gain = limit - loss
@@ -235,7 +220,7 @@ def test_betting_is_the_plain_loop(m, limit):
         ]
     )
     expected = [plain_betting(row, limit, 0.1) for row in losses]
-    np.testing.assert_allclose(p_values.log_betting(losses, limit, 0.1), expected, atol=1e-9)
+    np.testing.assert_allclose(families.log_betting(losses, limit, 0.1), expected, atol=1e-9)
     # A level, and what validation data says, for each row.
     deltas = np.geomspace(1e-4, 0.3, len(losses))
     known = np.column_stack(
@@ -246,9 +231,9 @@ def test_betting_is_the_plain_loop(m, limit):
         ]
     )
     known[2] = 0.0
-    start = p_values.Start(*known.T)
+    start = families.Start(*known.T)
     expected = list(map(plain_betting, losses, [limit] * len(losses), deltas, known))
-    found = p_values.log_betting(losses, limit, deltas, start)
+    found = families.log_betting(losses, limit, deltas, start)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
@@ -260,8 +245,8 @@ def test_betting_is_the_plain_loop(m, limit):
 @pytest.mark.parametrize(("n", "limit"), [(45, 0.05), (100, 0.3), (1000, 0.02), (5000, 0.05)])
 def test_largest_passing_count_is_found_by_direct_search(name, delta, n, limit):
     counts = np.arange(n + 1)
-    passing = counts[SUMS[name](counts, n, limit) < math.log(delta)]
-    found = p_values.largest_passing_mean(name, limit, n, delta)
+    passing = counts[log_p_of_sum(name, counts, n, limit) < math.log(delta)]
+    found = families.largest_passing_mean(name, limit, n, delta)
     if not len(passing):
         assert found is None or name == "hoeffding_bentkus"
         return
@@ -273,30 +258,30 @@ def test_largest_passing_count_is_found_by_direct_search(name, delta, n, limit):
 @pytest.mark.parametrize("name", ["hoeffding", "hoeffding_bentkus"])
 @pytest.mark.parametrize(("n", "limit"), [(60, 0.2), (1000, 0.1), (5000, 0.05)])
 def test_largest_passing_mean_divides_what_passes_from_what_fails(name, n, limit):
-    largest = p_values.largest_passing_mean(name, limit, n, 0.1)
+    largest = families.largest_passing_mean(name, limit, n, 0.1)
     below, above = (largest - 1e-7) * n, (largest + 1e-7) * n
-    assert SUMS[name](below, n, limit) < math.log(0.1)
-    assert SUMS[name](above, n, limit) >= math.log(0.1)
+    assert log_p_of_sum(name, below, n, limit) < math.log(0.1)
+    assert log_p_of_sum(name, above, n, limit) >= math.log(0.1)
 
 
 @pytest.mark.parametrize("std", [0.02, 0.1, None])
 @pytest.mark.parametrize(("n", "limit"), [(500, 0.1), (5000, 0.05)])
 def test_about_half_of_the_samples_pass_the_betting_test_at_its_largest_mean(n, limit, std):
-    mean = p_values.largest_passing_mean("betting", limit, n, 0.1, std)
+    mean = families.largest_passing_mean("betting", limit, n, 0.1, std)
     rng = np.random.default_rng(0)
     if std is None:
         losses = (rng.random((400, n)) < mean) * 1.0
     else:
         size = mean * (1 - mean) / std**2 - 1
         losses = rng.beta(mean * size, (1 - mean) * size, (400, n))
-    passed = (p_values.log_betting(losses, limit, 0.1) < math.log(0.1)).mean()
+    passed = (families.log_betting(losses, limit, 0.1) < math.log(0.1)).mean()
     assert 0.3 < passed < 0.75
 
 
 @pytest.mark.parametrize("delta", [0.01, 0.1])
 @pytest.mark.parametrize("limit", [0.01, 0.05, 0.3, 0.9])
 def test_smallest_n_is_the_first_at_which_zeros_pass(family, limit, delta):
-    n = p_values.smallest_n(family, limit, delta)
+    n = families.smallest_n(family, limit, delta)
     assert log_p(family, np.zeros((1, n)), limit, delta)[0] < math.log(delta)
     if n > 1:
         assert log_p(family, np.zeros((1, n - 1)), limit, delta)[0] >= math.log(delta)
@@ -304,13 +289,30 @@ def test_smallest_n_is_the_first_at_which_zeros_pass(family, limit, delta):
 
 def test_smallest_n_ends_at_limits_that_need_billions(family):
     limit = 1e-4 if family == "hoeffding" else 1e-9
-    n = p_values.smallest_n(family, limit, 0.1)
-    rate = {"hoeffding": 2 * limit**2, "betting": p_values.LARGEST_BET * limit}.get(family, limit)
+    n = families.smallest_n(family, limit, 0.1)
+    rate = {"hoeffding": 2 * limit**2, "betting": families.LARGEST_BET * limit}.get(family, limit)
     assert n == pytest.approx(math.log(10) / rate, rel=1e-6)
 
 
 def test_an_unknown_family_is_an_error():
     with pytest.raises(rp.ProblemError, match="no p-value family 'clt'"):
-        p_values.largest_passing_mean("clt", 0.1, 100, 0.1)
+        families.largest_passing_mean("clt", 0.1, 100, 0.1)
     with pytest.raises(rp.ProblemError, match="no p-value family 'clt'"):
-        p_values.smallest_n("clt", 0.1, 0.1)
+        families.smallest_n("clt", 0.1, 0.1)
+    with pytest.raises(rp.ProblemError, match="no p-value family 'clt'"):
+        families.log_p_from_sums("clt", None, 0.1)
+
+
+def test_a_family_that_lacks_something_says_so():
+    with pytest.raises(rp.ProblemError, match="'normal' has no test"):
+        families.smallest_n("normal", 0.1, 0.1)
+    with pytest.raises(rp.ProblemError, match="'trinomial' has no largest passing mean"):
+        families.largest_passing_mean("trinomial", 0.1, 100, 0.1)
+    with pytest.raises(rp.ProblemError, match="'betting' has no p-value from sums"):
+        families.log_p_from_sums("betting", None, 0.1)
+
+
+def test_every_family_has_a_name_of_its_own():
+    names = [family.name for family in families.FAMILIES]
+    assert len(set(names)) == len(names)
+    assert set(families.P_VALUES) == {"auto", *OFFERED} <= {"auto", *names}

@@ -5,16 +5,18 @@ import optuna
 import pytest
 
 import riskpilot as rp
-from riskpilot.guarantee.evidence import Contrast, _of_many
+from riskpilot.guarantee.risk_tests import log_p_for_order
 from riskpilot.guarantee.testing import freeze_plan
-from riskpilot.losses.reading import (
+from riskpilot.losses import (
     CalibrationLosses,
     ValidationLosses,
     calibration_losses,
     check_disjoint,
+    summary_of,
     validation_losses,
 )
-from riskpilot.losses.summaries import GroupSummary, log_p_for_order, pairs, summary_of
+from riskpilot.statistics import GroupSummary
+from riskpilot.statistics.contrasts import Claim, log_p_of_pairs
 from riskpilot.study.records import RiskRecord
 from riskpilot.study.trials import finished
 
@@ -147,14 +149,14 @@ def test_nothing_to_compare_shows_nothing():
     part = summary(UNIT, np.zeros((2, 30)))
     gap = rp.GroupGap(("a", "b"), directed=True, within="label")
     names = (("b", "0"), ("b", "1"))
-    assert pairs(gap, names) == []
+    assert gap.pairs(names) == []
     found = GroupSummary(gap, names, (part, part))
     assert found.mean.tolist() == [1.0, 1.0]
     assert found.n.tolist() == [0, 0]
     risk = rp.Risk("error", 0.1, statistic=gap)
     assert log_p_for_order(risk, "betting", found).tolist() == [0.0, 0.0]
-    claim = Contrast(1.0, -1.0, 0.1)
-    assert _of_many(claim, [np.zeros((2, 30))] * 2, [], 0.1).tolist() == [0.0, 0.0]
+    claim = Claim(1.0, -1.0, 0.1)
+    assert log_p_of_pairs(claim, [np.zeros((2, 30))] * 2, [], 0.1).tolist() == [0.0, 0.0]
 
 
 def test_records_of_groups_without_any_group_are_refused():
@@ -165,9 +167,9 @@ def test_records_of_groups_without_any_group_are_refused():
 
 def test_groups_within_labels_are_compared_by_group_and_label():
     names = (("a", "x | b"), ("a | x", "b"), ("b", "x | b"), ("b | x", "b"))
-    assert pairs(rp.GroupGap(within="label"), names) == [(0, 2), (1, 3), (2, 0), (3, 1)]
+    assert rp.GroupGap(within="label").pairs(names) == [(0, 2), (1, 3), (2, 0), (3, 1)]
     directed = rp.GroupGap(("a", "b"), directed=True, within="label")
-    assert pairs(directed, names) == [(0, 2)]
+    assert directed.pairs(names) == [(0, 2)]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from riskpilot.errors import LossError, ProblemError
 from riskpilot.problem.problem import Risk
 from riskpilot.sklearn import NotCertifiedError, RiskControlledSearch, RiskControlledThreshold
-from riskpilot.statistics.kinds import Difference, WorstGroup
+from riskpilot.statistics import Difference, WorstGroup
 
 X, Y = make_classification(6000, n_informative=5, class_sep=1.2, flip_y=0.05, random_state=0)
 TRAIN, REST = slice(0, 1000), slice(1000, 4000)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from riskpilot.errors import LossError, LossRangeError, ProblemError
+from riskpilot.statistics.families import log_binomial
 from riskpilot.statistics.judge_worth import judged_power, labels_worth
 from riskpilot.statistics.judged import add_judged, log_judged, start_judged
-from riskpilot.statistics.p_values import log_binomial
 
 LOG_DELTA = math.log(0.1)
 

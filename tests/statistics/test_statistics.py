@@ -14,10 +14,11 @@ from riskpilot.cli.app import app
 from riskpilot.guarantee.bounds import upper_bounds
 from riskpilot.guarantee.power import plan_calibration
 from riskpilot.guarantee.region import interval
-from riskpilot.losses.summaries import family
+from riskpilot.guarantee.risk_tests import family, log_p
+from riskpilot.losses import calibration_losses
 from riskpilot.plots import power_curves
 from riskpilot.problem.notation import parse_risk
-from riskpilot.statistics import kinds as measures
+from riskpilot.statistics import STATISTICS, TestSettings, from_dict
 from riskpilot.study.audit import audit
 from riskpilot.tables.files import save_losses
 
@@ -360,9 +361,27 @@ def test_the_planner_knows_every_statistic(kind):
     assert str(RISKS[kind]) in str(rp.plan_calibration(problem, 1)[0])
 
 
+def test_every_statistic_of_the_registry_is_tested_here_under_its_own_name():
+    assert {type(risk.statistic) for risk in RISKS.values()} == set(STATISTICS)
+    weighted = {type(risk.statistic) for risk in RISKS.values() if risk.weights is not None}
+    assert weighted == {statistic for statistic in STATISTICS if statistic.takes_weights}
+    kinds = [statistic.kind for statistic in STATISTICS]
+    assert len(set(kinds)) == len(kinds)
+
+
+def test_a_family_that_does_not_fit_is_an_error(kind):
+    risk, m = RISKS[kind], 30
+    given = {name: values[:m] for name, values in beside("calibration").items()}
+    problem = rp.Problem([risk], "cost")
+    table = {"loss": np.zeros((1, m))} | {name: given[name] for name in problem.beside}
+    sample = calibration_losses(problem, table).risks["loss"]
+    with pytest.raises(rp.ProblemError, match=r"is tested by .* but the family is 'normal'"):
+        log_p(risk, sample, [0], TestSettings("normal", 0.1, 0))
+
+
 def test_a_statistic_comes_back_from_json(kind):
     statistic = RISKS[kind].statistic
-    assert measures.from_dict(json.loads(json.dumps(measures.to_dict(statistic)))) == statistic
+    assert from_dict(json.loads(json.dumps(statistic.to_dict()))) == statistic
 
 
 def test_a_small_group_gets_the_number_that_it_needs():

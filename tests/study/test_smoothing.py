@@ -8,7 +8,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 
 import riskpilot as rp
-from riskpilot.losses.reading import validation_losses
+from riskpilot.losses import validation_losses
 from riskpilot.study.as_tables import study_losses
 from riskpilot.study.smoothing import smoothed_risks
 

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from riskpilot.bench.cells import Splits
 from riskpilot.bench.tasks import Task
 from riskpilot.bench.validation_sums import ValidationSums
-from riskpilot.guarantee import Settings, TestPlan, fixed_sequence, freeze_plan, log_p, shuffled
-from riskpilot.losses import Summary, calibration_losses, log_p_from_sums, value_of
+from riskpilot.guarantee import TestPlan, fixed_sequence, freeze_plan, log_p
+from riskpilot.losses import calibration_losses, value_of
 from riskpilot.problem import Problem, Risk
-from riskpilot.statistics import Mean, p_values
+from riskpilot.statistics import Mean, Summary, TestSettings, families, shuffled
 from riskpilot.study import smoothed_risks
 
 FloatArray = npt.NDArray[np.float64]
@@ -146,7 +146,7 @@ def log_p_values(
             by_risk.append(_betting(risk, settings, unit, calibration))
         else:
             summary = _sums(unit, inside)
-            by_risk.append(log_p_from_sums(risk.unit_limit, plan.families[risk.name], summary).T)
+            by_risk.append(families.log_p_from_sums(settings.family, summary, risk.unit_limit).T)
     worst: FloatArray = np.max(by_risk, axis=0)
     return worst
 
@@ -207,7 +207,7 @@ def _value(risk: Risk, losses: dict[str, Array], rows: IntArray | slice) -> floa
 def _split_by_split(
     plan: TestPlan,
     risk: Risk,
-    settings: Settings,
+    settings: TestSettings,
     losses: dict[str, Array],
     calibration: IntArray,
 ) -> FloatArray:
@@ -247,7 +247,9 @@ def _sums(unit: FloatArray, indicator: FloatArray) -> Summary:
     )
 
 
-def _betting(risk: Risk, settings: Settings, unit: FloatArray, calibration: IntArray) -> FloatArray:
+def _betting(
+    risk: Risk, settings: TestSettings, unit: FloatArray, calibration: IntArray
+) -> FloatArray:
     """Bet against the limit on every split at once, as `riskpilot.guarantee` does on one.
 
     The examples are shuffled as the plan says, and then taken one after the other.
@@ -261,7 +263,7 @@ def _betting(risk: Risk, settings: Settings, unit: FloatArray, calibration: IntA
         stacked = unit[:, some].reshape(-1, m)  # (n, s, m) as rows
         candidates = np.repeat(np.arange(len(unit)), len(some))
         start, aims = settings.start(), np.broadcast_to(settings.aim, (len(unit),))
-        found = p_values.log_betting(
+        found = families.log_betting(
             stacked,
             risk.unit_limit,
             aims[candidates],

@@ -8,15 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.bench.tasks import Task
-from riskpilot.losses import (
-    AnySummary,
-    GroupSummary,
-    RiskLosses,
-    Summary,
-    ValidationLosses,
-    validation_losses,
-)
+from riskpilot.losses import RiskLosses, ValidationLosses, validation_losses
 from riskpilot.problem import Problem
+from riskpilot.statistics import AnySummary, GroupSummary, Summary
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -10,9 +10,9 @@ import typer
 from riskpilot.errors import ProblemError
 from riskpilot.guarantee import Procedure, bonferroni, fixed_sequence, holm
 from riskpilot.problem import Problem, Risk, number, parse_risk
+from riskpilot.statistics import P_VALUES
 
 ProcedureName = Literal["fixed_sequence", "bonferroni", "holm"]
-PValueName = Literal["auto", "binomial", "betting", "hoeffding_bentkus", "hoeffding"]
 
 PROCEDURES: dict[ProcedureName, Procedure] = {
     "fixed_sequence": fixed_sequence,
@@ -41,8 +41,12 @@ ArtifactsOption = Annotated[
     typer.Option(help="The folder of a study's losses, where it is not beside the storage's file."),
 ]
 PValueOption = Annotated[
-    PValueName,
-    typer.Option("--p-value", help="The test; auto: binomial for 0/1 losses, betting for others."),
+    str,
+    typer.Option(
+        "--p-value",
+        metavar=f"[{'|'.join(P_VALUES)}]",
+        help="The test; auto: binomial for 0/1 losses, betting for others.",
+    ),
 ]
 ProcedureOption = Annotated[ProcedureName, typer.Option(help="How several candidates are tested.")]
 SeedOption = Annotated[
@@ -58,7 +62,7 @@ def examples(*lines: str) -> str:
     return "\n\n".join(["[bold]Examples[/bold]", *lines])
 
 
-def parse_risks(texts: Sequence[str], p_value: PValueName) -> list[Risk]:
+def parse_risks(texts: Sequence[str], p_value: str) -> list[Risk]:
     """Read the limits that were typed, all with the same test."""
     return [parse_risk(text, p_value) for text in texts]
 
@@ -83,9 +87,7 @@ def parse_numbers(texts: Sequence[str], what: str) -> dict[str, float]:
     return result
 
 
-def changed(
-    problem: Problem, risks: Sequence[Risk], delta: float | None, p_value: PValueName
-) -> Problem:
+def changed(problem: Problem, risks: Sequence[Risk], delta: float | None, p_value: str) -> Problem:
     """Put what was typed in the place of the limits, delta and test of a study's problem."""
     tests = [
         risk if p_value == "auto" else replace(risk, p_value=p_value)

@@ -9,6 +9,7 @@ from riskpilot.common.arguments import (
     shown,
     told,
 )
+from riskpilot.common.arrays import Array, BoolArray, FloatArray, IntArray
 from riskpilot.common.json_shapes import (
     Shape,
     ShapeError,
@@ -32,6 +33,10 @@ from riskpilot.common.threads import one_thread
 from riskpilot.common.time_limit import TimeLimitError, within
 
 __all__ = [
+    "Array",
+    "BoolArray",
+    "FloatArray",
+    "IntArray",
     "Shape",
     "ShapeError",
     "TimeLimitError",

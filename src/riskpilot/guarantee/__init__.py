@@ -11,7 +11,6 @@ from riskpilot.guarantee.certificate_shape import (
     check_certificate,
 )
 from riskpilot.guarantee.dominance import non_dominated
-from riskpilot.guarantee.evidence import Settings, log_p, shuffled
 from riskpilot.guarantee.power import (
     MOST_EXAMPLES,
     RiskPlan,
@@ -41,6 +40,7 @@ from riskpilot.guarantee.question import (
     question_digest,
 )
 from riskpilot.guarantee.region import DELTA_PRIME, Interval, interval, region_of
+from riskpilot.guarantee.risk_tests import family, fewest_examples, log_p, steering_family
 from riskpilot.guarantee.seals import Seal, differences_from_seal, make_seal
 from riskpilot.guarantee.testing import TestPlan, TestResult, freeze_plan, run_test
 
@@ -60,7 +60,6 @@ __all__ = [
     "RiskPlan",
     "Seal",
     "SearchOutline",
-    "Settings",
     "TestPlan",
     "TestResult",
     "Use",
@@ -72,6 +71,8 @@ __all__ = [
     "config_in_words",
     "config_of",
     "differences_from_seal",
+    "family",
+    "fewest_examples",
     "fixed_sequence",
     "freeze_plan",
     "from_description",
@@ -93,8 +94,8 @@ __all__ = [
     "region_of",
     "run_test",
     "samples_to_pass",
-    "shuffled",
     "split_labelled",
+    "steering_family",
     "upper_bounds",
     "versions",
 ]

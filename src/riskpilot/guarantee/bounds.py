@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
-from riskpilot.guarantee import evidence
+from riskpilot.guarantee.risk_tests import log_p as log_p_of
 from riskpilot.guarantee.testing import TestPlan, TestResult
 from riskpilot.losses import RiskLosses
 from riskpilot.problem import Risk
@@ -60,11 +60,9 @@ def _smallest_limit(log_p: LogP, mean: float, error: float, delta: float) -> flo
 
 
 def _log_p(plan: TestPlan, risk: Risk, losses: RiskLosses, row: int, position: int) -> LogP:
-    thresholds = np.array(plan.thresholds.get(risk.name, ()))[position : position + 1]
     rows, settings = [row], plan.settings(risk, slice(position, position + 1))
 
     def at(limit: float) -> float:
-        found = evidence.log_p(risk, losses, rows, settings, thresholds=thresholds, limit=limit)
-        return float(found[0])
+        return float(log_p_of(risk, losses, rows, settings, limit=limit)[0])
 
     return at

@@ -7,13 +7,12 @@ from fractions import Fraction
 from numbers import Real
 
 import numpy as np
-from scipy.special import betaincc, ndtri
+from scipy.special import betaincc
 
 from riskpilot.errors import ProblemError, shown
-from riskpilot.losses import fewest_examples
-from riskpilot.losses import summaries as statistics
+from riskpilot.guarantee import risk_tests
 from riskpilot.problem import Problem, Risk
-from riskpilot.statistics import GroupGap, Ratio, largest_passing_mean
+from riskpilot.statistics import family_named, largest_passing_mean
 
 # The share of labelled examples that is best spent on validation: the optimum is flat, between a
 # fifth and two fifths (experiments/tuning).
@@ -69,7 +68,7 @@ class RiskPlan:
         what = self.risk.words or "mean"
         if self.risk.complement:
             what += f" of {self.risk.label}"
-        steering = statistics.steering_family(self.risk, self.family)
+        steering = risk_tests.steering_family(self.risk, self.family)
         about = "about " if steering == "normal" else ""
         text = (
             f"{self.risk}: with {m:,} calibration examples{each} a {what} of up to {about}"
@@ -169,7 +168,7 @@ def plan_calibration(
     spreads = _by_name(problem, deviations, "deviations")
     plans = []
     for risk in problem.risks:
-        test = statistics.family(risk, bool(binary))
+        test = risk_tests.family(risk, bool(binary))
         family, std = planning_family(risk, test, spreads.get(risk.name))
         largest = _largest_mean(family, risk.unit_limit, m, problem.delta, std)
         true_risk = true_values.get(risk.name)
@@ -186,7 +185,7 @@ def plan_calibration(
                 family=test,
                 n_calibration=m,
                 largest_mean=None if largest is None else risk.from_unit(largest),
-                fewest=fewest_examples(risk, test, problem.delta),
+                fewest=risk_tests.fewest_examples(risk, test, problem.delta),
                 true_risk=true_risk,
                 power=power,
                 needed=needed,
@@ -276,8 +275,8 @@ def planning_family(risk: Risk, test: str, deviation: float | None) -> tuple[str
     Where the statistic is no mean of losses this is the normal approximation, and a deviation that
     is not known is the largest that 0/1 losses have.
     """
-    family = statistics.steering_family(risk, test)
-    largest = _largest_deviation(risk)
+    family = risk_tests.steering_family(risk, test)
+    largest = risk.statistic.largest_deviation
     if deviation is None:
         return family, largest if family == "normal" else None
     unit = deviation / (risk.top - risk.bottom)
@@ -289,20 +288,6 @@ def planning_family(risk: Risk, test: str, deviation: float | None) -> tuple[str
             f"deviation of the losses in their units."
         )
     return family, unit
-
-
-def _largest_deviation(risk: Risk) -> float:
-    """Compute the largest standard deviation that there can be, on the unit scale.
-
-    It is that of numbers of which half lie at each end of their range.
-    """
-    of_gap = 1 / math.sqrt(2)  # of a difference of two independent losses that are 0 or 1
-    match risk.statistic:
-        case GroupGap(directed=True):
-            return of_gap / 2
-        case GroupGap() | Ratio():
-            return of_gap
-    return 0.5
 
 
 def passing_probability(
@@ -364,14 +349,10 @@ def _largest_mean(
 ) -> float | None:
     """Compute `largest_passing_mean` at any n; at very large ones by a normal approximation."""
     variance = limit * (1 - limit)
-    if family not in ("binomial", "hoeffding_bentkus") or n * variance < _LARGE_VARIANCE:
+    errors_at_large_n = family_named(family).errors_at_large_n
+    if errors_at_large_n is None or n * variance < _LARGE_VARIANCE:
         return largest_passing_mean(family, limit, n, delta, std)
-    errors = float(-ndtri(delta))
-    if (
-        family == "hoeffding_bentkus"
-    ):  # the better of Bentkus, e times the binomial p, and Hoeffding
-        errors = min(float(-ndtri(delta / math.e)), math.sqrt(-2 * math.log(delta)))
-    return limit - errors * math.sqrt(variance / n)
+    return limit - errors_at_large_n(delta) * math.sqrt(variance / n)
 
 
 def _first(holds: Callable[[int], bool]) -> int:

@@ -7,8 +7,8 @@ from typing import Any
 from riskpilot.common import digest_of, plain
 from riskpilot.guarantee.procedures import Procedure, describe
 from riskpilot.guarantee.testing import TestPlan
-from riskpilot.losses import GroupName
 from riskpilot.problem import Problem
+from riskpilot.statistics import GroupName
 
 # So many groups are named in a sentence; where there are more than one beyond, they are counted.
 _MOST_NAMED = 5

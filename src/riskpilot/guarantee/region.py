@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from riskpilot.losses import ValidationLosses, family, fewest_examples, steering_family
+from riskpilot.guarantee.risk_tests import family, fewest_examples, steering_family
+from riskpilot.losses import ValidationLosses
 from riskpilot.problem import Risk
 from riskpilot.statistics import largest_passing_mean
 

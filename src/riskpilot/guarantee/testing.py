@@ -1,7 +1,6 @@
 """Which candidates are tested, in which order and how: fixed from validation data alone."""
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -9,25 +8,25 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.common import digest_of
 from riskpilot.errors import LossError, ProblemError
 from riskpilot.guarantee.dominance import non_dominated
-from riskpilot.guarantee.evidence import Settings, log_p, starts
 from riskpilot.guarantee.procedures import Procedure, aims, check_procedure, fixed_sequence
-from riskpilot.losses import (
-    CalibrationLosses,
+from riskpilot.guarantee.risk_tests import family, log_p, log_p_for_order, starts
+from riskpilot.losses import CalibrationLosses, ValidationLosses
+from riskpilot.problem import Problem, Risk
+from riskpilot.statistics import (
     GroupName,
     GroupSummary,
-    ValidationLosses,
-    family,
-    log_p_for_order,
+    Start,
+    TestSettings,
+    log_normal,
     name_in_words,
 )
-from riskpilot.problem import Problem, Risk
-from riskpilot.statistics import Start, log_normal
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
-# Mean, variance and number of the validation losses of one candidate (see `p_values.Start`).
+# Mean, variance and number of the validation losses of one candidate (see `Start`).
 Known = tuple[float, float, float]
 
 _SEEDS = 2**128  # seeds lie below this, as large as those that NumPy makes from fresh entropy
@@ -67,14 +66,16 @@ class TestPlan:
     thresholds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     estimates: tuple[tuple[float, ...], ...] | None = None
 
-    def settings(self, risk: Risk, positions: slice = slice(None)) -> Settings:
+    def settings(self, risk: Risk, positions: slice = slice(None)) -> TestSettings:
         """How a risk of some candidates is tested; of all of them by default."""
         known = [np.array(part[positions]) for part in self.starts.get(risk.name, ())]
-        return Settings(
+        thresholds = self.thresholds.get(risk.name)
+        return TestSettings(
             self.families[risk.name],
             np.array(self.aims[positions]),
             self.shuffle,
             tuple(Start(*part.T) for part in known),
+            None if thresholds is None else np.array(thresholds[positions]),
         )
 
     @property
@@ -91,7 +92,7 @@ class TestPlan:
             dict(self.groups),
             dict(self.thresholds),
         ]
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return digest_of(content)
 
 
 @dataclass(frozen=True)
@@ -276,13 +277,7 @@ def run_test(
     for name, groups in plan.groups.items():
         _check_groups(name, groups, calibration)
     columns = [
-        log_p(
-            risk,
-            calibration.risks[risk.name],
-            chosen,
-            plan.settings(risk),
-            thresholds=np.array(plan.thresholds.get(risk.name, ())),
-        )
+        log_p(risk, calibration.risks[risk.name], chosen, plan.settings(risk))
         for risk in problem.risks
     ]
     by_risk = np.column_stack(columns)

@@ -1,6 +1,7 @@
 """Losses on their way in: checked, counted, digested, and kept apart by purpose."""
 
-from riskpilot.losses.arrays import (
+from riskpilot.losses.evaluation import Evaluation, LossMapping, check_names
+from riskpilot.losses.intake import (
     NumbersOfTexts,
     as_read,
     is_missing,
@@ -8,47 +9,24 @@ from riskpilot.losses.arrays import (
     plain_array,
     text_array,
 )
+from riskpilot.losses.leakage import check_disjoint, check_ids, check_memory
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
-from riskpilot.losses.reading import (
+from riskpilot.losses.ranges import as_given
+from riskpilot.losses.risk_losses import RiskLosses, summary_of
+from riskpilot.losses.splits import (
     CalibrationLosses,
-    Evaluation,
-    LossMapping,
-    RiskLosses,
     ValidationLosses,
-    as_given,
     calibration_losses,
-    check_disjoint,
-    check_ids,
-    check_memory,
-    check_names,
     validation_losses,
-)
-from riskpilot.losses.summaries import (
-    AnySummary,
-    GroupName,
-    GroupSummary,
-    Summary,
-    family,
-    fewest_examples,
-    log_p_for_order,
-    log_p_from_sums,
-    name_in_words,
-    pairs,
-    steering_family,
-    summary_of,
 )
 from riskpilot.losses.values import measure, value_of, weighted
 
 __all__ = [
-    "AnySummary",
     "CalibrationLosses",
     "Evaluation",
-    "GroupName",
-    "GroupSummary",
     "LossMapping",
     "NumbersOfTexts",
     "RiskLosses",
-    "Summary",
     "ValidationLosses",
     "as_given",
     "as_read",
@@ -58,18 +36,11 @@ __all__ = [
     "check_losses",
     "check_memory",
     "check_names",
-    "family",
-    "fewest_examples",
     "is_missing",
-    "log_p_for_order",
-    "log_p_from_sums",
     "losses_from_predictions",
     "measure",
-    "name_in_words",
     "number_array",
-    "pairs",
     "plain_array",
-    "steering_family",
     "summary_of",
     "text_array",
     "turned_round",

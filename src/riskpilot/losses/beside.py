@@ -2,41 +2,28 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from riskpilot.errors import LossError
-from riskpilot.losses.arrays import in_double, number_array, outside, shown, text_array
-from riskpilot.losses.summaries import GroupName, name_in_words
+from riskpilot.losses.intake import in_double, number_array, outside, shown, text_array
 from riskpilot.problem import Risk
-from riskpilot.statistics import Contrast, Grouped, GroupGap
+from riskpilot.statistics import Grouped, Groups, name_in_words
 
 FloatArray = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Groups:
-    """``names`` of the groups, and for each example the position of its group among them, or -1
-    where it belongs to none of them; shape (m,)."""
-
-    names: tuple[GroupName, ...]
-    codes: npt.NDArray[np.int64]
-
-    @property
-    def digest(self) -> bytes:
-        parts = [(name,) if isinstance(name, str) else name for name in self.names]
-        texts = [b"%d" % len(part) for part in parts] + [t.encode() for p in parts for t in p]
-        return digest_of(*texts, self.codes.astype("<i8").tobytes())
-
-    def members(self, position: int) -> npt.NDArray[np.intp]:
-        return np.flatnonzero(self.codes == position)
+def digest_of_groups(groups: Groups) -> bytes:
+    """Compute the digest of the names of groups and of who belongs to which."""
+    parts = [(name,) if isinstance(name, str) else name for name in groups.names]
+    texts = [b"%d" % len(part) for part in parts] + [t.encode() for p in parts for t in p]
+    return digest_of_bytes(*texts, groups.codes.astype("<i8").tobytes())
 
 
-def digest_of(*parts: bytes) -> bytes:
+def digest_of_bytes(*parts: bytes) -> bytes:
     """Compute the SHA-256 digest of parts, each with its length: other parts never look alike."""
     digest = hashlib.sha256()
     for part in parts:
@@ -58,7 +45,7 @@ def read_groups(risk: Risk, beside: Mapping[str, npt.ArrayLike], m: int, split: 
                 f"{where}: group {name!r} has no example; there are {_listed(known)}. "
                 f"A group without examples cannot be judged: bring some, or leave it out."
             )
-    if isinstance(statistic, Contrast) and len(wanted) < 2:
+    if len(wanted) < statistic.least_groups:
         raise LossError(
             f"{where}: a comparison needs two groups, but all examples are of {known[0]!r}. "
             f"Check the column that the groups were taken from."
@@ -66,8 +53,8 @@ def read_groups(risk: Risk, beside: Mapping[str, npt.ArrayLike], m: int, split: 
     places = {name: place for place, name in enumerate(wanted)}
     place = np.array([places.get(name, -1) for name in known])
     groups = Groups(wanted, place[codes])
-    if isinstance(statistic, GroupGap) and statistic.within is not None:
-        labels = _read_labels(risk, beside, statistic.within, "labels", m, split)
+    if statistic.label_name is not None:
+        labels = _read_labels(risk, beside, statistic.label_name, "labels", m, split)
         return _parted(groups, *labels, where)
     return groups
 

@@ -11,7 +11,7 @@ from riskpilot.common import is_flag, told
 from riskpilot.errors import LossError, ProblemError
 from riskpilot.losses.values import numbers_of, plain_array, value_of
 from riskpilot.problem import KNOWN, Codes, Meaning, Metric, Problem, Risk, meaning
-from riskpilot.statistics import Difference, GroupGap, Mean
+from riskpilot.statistics import Difference, Mean
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -332,12 +332,12 @@ class _Given:
         result: dict[str, Array] = {}
         if risk.needs_groups and (known is not None or self._has(risk.groups)):
             result[risk.groups] = self._groups_of(risk.groups)
-        within = risk.statistic.within if isinstance(risk.statistic, GroupGap) else None
+        within = risk.statistic.label_name
         by_name = isinstance(self.groups, Mapping) and within in self.groups
         if within is not None and (known is not None or by_name):
             result[within] = self._labels_of(within, known)
-        if isinstance(risk.statistic, Difference) and known is not None:
-            name = risk.statistic.reference
+        name = risk.statistic.reference_name
+        if name is not None and known is not None:
             result[name] = known.metric.losses(self.truth, self._reference_of(name), self.codes)
         return result
 

@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from riskpilot.common import finite_number, told
 from riskpilot.errors import LossError
-from riskpilot.losses import reading as tables
+from riskpilot.losses.splits import calibration_losses
 from riskpilot.problem import Problem, Risk
-from riskpilot.statistics import Difference, Statistic
+from riskpilot.statistics import Statistic
 
 FloatArray = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
@@ -74,8 +74,8 @@ def measure(
     risk = Risk("losses", None, low, high, conditional=True, statistic=statistic, **heaviest)
     labels = dict(zip(("groups", "within"), risk.labels, strict=False))
     names = {**labels, "weights": "weights"}
-    if isinstance(statistic, Difference):
-        names["reference"] = statistic.reference
+    if statistic.reference_name is not None:
+        names["reference"] = statistic.reference_name
     beside = {"groups": groups, "within": within, "reference": reference, "weights": weights}
     for what, values in beside.items():
         if values is None:
@@ -98,7 +98,7 @@ def _heaviest(weights: npt.ArrayLike) -> dict[str, Any]:
 def value_of(risk: Risk, given: Mapping[str, Any]) -> FloatArray:
     """Compute the risk of each configuration, shape (n,), from losses and what stands beside."""
     alone = Problem([risk], f"not {risk.name}")
-    read = tables.calibration_losses(alone, given).risks[risk.name]
+    read = calibration_losses(alone, given).risks[risk.name]
     return np.asarray(risk.from_unit(read.summary.mean))
 
 

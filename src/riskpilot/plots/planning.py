@@ -7,8 +7,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from riskpilot.errors import PlotError, shown
-from riskpilot.guarantee import as_number, passing_probability, plan_calibration, planning_family
-from riskpilot.losses import summaries as statistics
+from riskpilot.guarantee import (
+    as_number,
+    family,
+    passing_probability,
+    plan_calibration,
+    planning_family,
+)
 from riskpilot.plots.points import escaped
 from riskpilot.plots.style import GREY, RED, styled
 from riskpilot.problem import Problem, Risk
@@ -66,7 +71,7 @@ def power_curves(
     )
     chosen = _risk(problem, risk)
     deviation = (deviations or {}).get(chosen.name)
-    family, std = planning_family(chosen, statistics.family(chosen, binary), deviation)
+    steering, std = planning_family(chosen, family(chosen, binary), deviation)
     limit = chosen.unit_limit
     units = [share * limit for share in _MARGINS]
     if true_risks is not None:
@@ -75,7 +80,7 @@ def power_curves(
     figure = go.Figure()
     for i, unit in enumerate(units):
         power = [
-            passing_probability(family, limit, unit, int(m), problem.delta, std) for m in sizes
+            passing_probability(steering, limit, unit, int(m), problem.delta, std) for m in sizes
         ]
         figure.add_scatter(
             x=sizes,

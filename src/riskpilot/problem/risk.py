@@ -11,20 +11,18 @@ import numpy.typing as npt
 from riskpilot.common import finite_number, is_flag, is_name, one_minus, shown, told
 from riskpilot.errors import ProblemError
 from riskpilot.problem import names
-from riskpilot.statistics import CVaR, Difference, GroupGap, Quantile, Ratio, Statistic, WorstGroup
-from riskpilot.statistics import kinds as measures
+from riskpilot.statistics import (
+    P_VALUES,
+    Difference,
+    GroupGap,
+    Mean,
+    Ratio,
+    Statistic,
+    from_dict,
+    is_statistic,
+)
 
 Number = TypeVar("Number", float, npt.NDArray[np.float64])
-
-P_VALUES = ("auto", "binomial", "betting", "hoeffding_bentkus", "hoeffding")
-# The tests of statistics that not every family can test.
-_TESTS: dict[type[Statistic], tuple[str, ...]] = {
-    GroupGap: ("auto", "betting"),
-    Ratio: ("auto", "betting"),
-    Quantile: ("auto", "binomial"),
-    CVaR: ("auto", "betting"),
-    Difference: ("auto", "betting"),
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,7 +126,7 @@ class Risk:
                     f"{told(getattr(self, field))}. Leave it out for what the name says."
                 )
             self._set(field, bool(getattr(self, field)))
-        if self.statistic is not None and not measures.is_statistic(self.statistic):
+        if self.statistic is not None and not is_statistic(self.statistic):
             raise ProblemError(
                 f"Risk {name!r}: the statistic says what is limited about the losses, but it is "
                 f"{told(self.statistic)}. Use Mean(), WorstGroup(), GroupGap(), Ratio(), "
@@ -205,16 +203,12 @@ class Risk:
                 f"is {self.groups!r}. Say what is limited, statistic=WorstGroup(), GroupGap() or "
                 f"Ratio(); or leave groups out."
             )
-        if isinstance(statistic, Ratio) and self.low != 0:
+        if statistic.from_zero and self.low != 0:
             raise ProblemError(
                 f"Risk {name!r}: a ratio of means needs losses from 0 upwards, but low is "
                 f"{self.low:g}. Shift the losses, or limit a GroupGap."
             )
-        if (
-            self.complement
-            and not isinstance(statistic, Ratio)
-            and (self.low, self.high) != (0.0, 1.0)
-        ):
+        if self.complement and (self.bottom, self.top) != (0.0, 1.0):
             raise ProblemError(
                 f"Risk {name!r}: the losses are one minus a share and lie in [0, 1], but the range "
                 f"is [{self.low:g}, {self.high:g}]. Leave low and high out, and give the limit as "
@@ -265,7 +259,7 @@ class Risk:
                 f"clipped."
             )
         self._set("largest_weight", number)
-        if isinstance(self.statistic, GroupGap | Ratio):
+        if not self.statistic.takes_weights:
             raise ProblemError(
                 f"Risk {name!r}: no valid test is known here for a {type(self.statistic).__name__} "
                 f"of weighted examples, but weights is {self.weights!r}. Limit the WorstGroup; or, "
@@ -278,11 +272,11 @@ class Risk:
         """What ``p_value`` may be for this statistic."""
         if self.weights is not None:
             return ("auto", "betting")
-        return _TESTS.get(type(self.statistic), P_VALUES)
+        return self.statistic.p_values
 
     @property
     def needs_groups(self) -> bool:
-        return isinstance(self.statistic, WorstGroup | GroupGap | Ratio)
+        return self.statistic.needs_groups
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -290,42 +284,30 @@ class Risk:
         they are compared."""
         if not self.needs_groups:
             return ()
-        within = self.statistic.within if isinstance(self.statistic, GroupGap) else None
-        return (self.groups,) if within is None else (self.groups, within)
+        label = self.statistic.label_name
+        return (self.groups,) if label is None else (self.groups, label)
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """The names under which numbers stand beside the losses: those of a reference, weights."""
-        reference = self.statistic.reference if isinstance(self.statistic, Difference) else None
-        return tuple(name for name in (reference, self.weights) if name is not None)
+        names = (self.statistic.reference_name, self.weights)
+        return tuple(name for name in names if name is not None)
 
     @property
     def span(self) -> tuple[float, float]:
         """The smallest and the largest number of one example: of a difference, where that is
         limited."""
-        if isinstance(self.statistic, Difference):
-            return self.low - self.high, self.high - self.low
-        return self.low, self.high
+        return self.statistic.span(self.low, self.high)
 
     @property
     def bottom(self) -> float:
         """The smallest value that the statistic can have."""
-        match self.statistic:
-            case Difference() | GroupGap(directed=True):
-                return self.low - self.high
-            case GroupGap() | Ratio():
-                return 0.0
-        return self.low
+        return self.statistic.value_range(self.low, self.high)[0]
 
     @property
     def top(self) -> float:
         """The largest value that the statistic can have."""
-        match self.statistic:
-            case Difference() | GroupGap():
-                return self.high - self.low
-            case Ratio():
-                return 1.0
-        return self.high
+        return self.statistic.value_range(self.low, self.high)[1]
 
     @property
     def label(self) -> str:
@@ -364,7 +346,7 @@ class Risk:
         'mean of the examples that count'
         """
         by = self.groups if self.needs_groups and self.groups != "groups" else None
-        what = measures.words(self.statistic, by=by, larger=self.complement)
+        what = self.statistic.words(by=by, larger=self.complement)
         known = names.meaning(self.name)
         if self.conditional and (known is None or not known.conditional):
             what = f"{what or 'mean'} of the examples that count"
@@ -476,7 +458,7 @@ class Risk:
         dict
             The fields that say something about this risk, by name.
         """
-        return {**self._fields(), "statistic": measures.to_dict(self.statistic)}
+        return {**self._fields(), "statistic": self.statistic.to_dict()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -500,7 +482,7 @@ class Risk:
         try:
             fields = dict(data)
             if fields.get("statistic") is not None:
-                fields["statistic"] = measures.from_dict(fields["statistic"])
+                fields["statistic"] = from_dict(fields["statistic"])
             return cls(**fields)
         except (TypeError, ValueError) as error:
             if isinstance(error, ProblemError):
@@ -512,7 +494,7 @@ class Risk:
 
     def __repr__(self) -> str:
         fields = self._fields()
-        if self.statistic == measures.Mean():
+        if self.statistic == Mean():
             del fields["statistic"]
         return f"Risk({', '.join(f'{name}={value!r}' for name, value in fields.items())})"
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 from riskpilot.errors import ProblemError, shown
 from riskpilot.guarantee import DELTA_PRIME, as_number
-from riskpilot.problem import P_VALUES
 from riskpilot.search import choices
 from riskpilot.search.choices import Front, Reference, Scale
 from riskpilot.search.pools import Pool, ends_and_latin_hypercube, uniform
+from riskpilot.statistics import P_VALUES
 
 _REGION_FAMILIES = P_VALUES[1:]  # all but "auto"
 

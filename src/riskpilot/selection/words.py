@@ -5,8 +5,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from riskpilot.guarantee import Certificate, TestPlan, TestResult, p_in_words, samples_to_pass
-from riskpilot.losses import GroupSummary, fewest_examples, name_in_words, steering_family
+from riskpilot.guarantee import (
+    Certificate,
+    TestPlan,
+    TestResult,
+    fewest_examples,
+    p_in_words,
+    samples_to_pass,
+    steering_family,
+)
+from riskpilot.statistics import GroupSummary, name_in_words
 
 
 def verdict_in_words(

@@ -25,7 +25,7 @@ from riskpilot.problem import (
     parse_risk,
 )
 from riskpilot.selection import Selection
-from riskpilot.statistics import GroupGap, Mean
+from riskpilot.statistics import Mean
 
 ABSTAIN = -1  # the code of an example that is handed over; classes are coded from 0 on
 
@@ -166,7 +166,7 @@ class Losses:
 
     def _labels_within(self, risk: Risk, known: Meaning, labels: IntArray) -> dict[str, Any]:
         """Find the true labels, where groups are compared within them and no function gives any."""
-        within = risk.statistic.within if isinstance(risk.statistic, GroupGap) else None
+        within = risk.statistic.label_name
         if within is None or within in self.functions:
             return {}
         positive = known.metric.needs_positive

@@ -1,37 +1,61 @@
 """What number a sample of losses becomes, and the p-values that judge it."""
 
-from riskpilot.statistics.kinds import (
-    Contrast,
-    CVaR,
-    Difference,
-    Grouped,
-    GroupGap,
-    Mean,
-    Quantile,
-    Ratio,
-    Statistic,
-    Tail,
-    WorstGroup,
-    from_dict,
+from riskpilot.statistics.base import Statistic
+from riskpilot.statistics.cvar import CVaR
+from riskpilot.statistics.difference import Difference
+from riskpilot.statistics.families import (
+    P_VALUES,
+    Start,
+    family_named,
+    largest_passing_mean,
+    log_normal,
+    smallest_n,
 )
-from riskpilot.statistics.p_values import Start, largest_passing_mean, log_normal
-from riskpilot.statistics.paired import log_trinomial
+from riskpilot.statistics.group_gap import GroupGap
+from riskpilot.statistics.grouped import Grouped
+from riskpilot.statistics.mean import Mean
+from riskpilot.statistics.means import shuffled
+from riskpilot.statistics.quantile import Quantile
+from riskpilot.statistics.ratio import Ratio
+from riskpilot.statistics.registry import STATISTICS, from_dict, is_statistic
+from riskpilot.statistics.samples import Groups, Limit, TestSettings
+from riskpilot.statistics.summaries import (
+    AnySummary,
+    GroupName,
+    GroupSummary,
+    Recorded,
+    Summary,
+    name_in_words,
+)
+from riskpilot.statistics.worst_group import WorstGroup
 
 __all__ = [
+    "P_VALUES",
+    "STATISTICS",
+    "AnySummary",
     "CVaR",
-    "Contrast",
     "Difference",
     "GroupGap",
+    "GroupName",
+    "GroupSummary",
     "Grouped",
+    "Groups",
+    "Limit",
     "Mean",
     "Quantile",
     "Ratio",
+    "Recorded",
     "Start",
     "Statistic",
-    "Tail",
+    "Summary",
+    "TestSettings",
     "WorstGroup",
+    "family_named",
     "from_dict",
+    "is_statistic",
     "largest_passing_mean",
     "log_normal",
-    "log_trinomial",
+    "name_in_words",
+    "shuffled",
+    "smallest_n",
 ]

@@ -21,7 +21,7 @@ from riskpilot.statistics.boundary import (
     exact_boundary,
     quadratic,
 )
-from riskpilot.statistics.p_values import log_binomial
+from riskpilot.statistics.families import log_binomial
 
 _CHUNK = 4_000_000  # losses that are simulated at a time
 

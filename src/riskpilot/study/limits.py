@@ -6,7 +6,7 @@ import numpy as np
 import optuna
 
 from riskpilot.errors import StudyError
-from riskpilot.losses import family, steering_family
+from riskpilot.guarantee import family, steering_family
 from riskpilot.problem import Problem
 from riskpilot.statistics import largest_passing_mean
 from riskpilot.study.records import (

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtrc, betaincinv, gammaln, xlog1py, xlogy
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from riskpilot.common import FloatArray, IntArray
+from riskpilot.statistics.families.base import Family
+from riskpilot.statistics.families.binomial import log_p_of_zeros, rate
 
 # The share that got better lies outside of its interval with this probability, which is added to
 # the p-value (Berger and Boos, 1994). So are the far tails that are not summed.
@@ -136,3 +137,7 @@ def _window(n: int, p: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Between these the number that got worse lies, but for `_TAILS`."""
     spread = 9 * np.sqrt(n * p * (1 - p)) + 20
     return n * p - spread, n * p + spread
+
+
+# Differences that are all -1 are as rare as so many zeros: the exact tests agree there.
+TRINOMIAL = Family("trinomial", rate=rate, log_p_of_zeros=log_p_of_zeros)

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import riskpilot as rp
-from riskpilot.losses.arrays import (
+from riskpilot.losses.intake import (
     NumbersOfTexts,
     in_double,
     is_missing,

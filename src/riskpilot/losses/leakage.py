@@ -1,0 +1,73 @@
+"""Validation and calibration must not share examples: what is refused, and where."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from riskpilot.errors import LeakageError
+from riskpilot.losses.evaluation import LossMapping
+from riskpilot.losses.intake import text_array
+from riskpilot.losses.risk_losses import RiskLosses
+from riskpilot.losses.splits import CalibrationLosses, ValidationLosses
+from riskpilot.statistics import GroupSummary
+
+
+def check_disjoint(
+    validation: ValidationLosses,
+    calibration: CalibrationLosses,
+) -> None:
+    """Refuse calibration losses that are the validation losses."""
+    for name, losses in validation.risks.items():
+        other = calibration.risks[name]
+        if losses.row_digests == other.row_digests and not _could_coincide(other):
+            raise LeakageError(
+                f"Validation and calibration must not share examples, but the losses of {name!r} "
+                f"are the same {losses.n_examples} numbers in both. Split the data once, before "
+                f"anything is trained or chosen, and pass each part where it belongs."
+            )
+
+
+def check_ids(validation_ids: Any, calibration_ids: Any) -> None:
+    """Refuse ids that occur in both splits."""
+    if validation_ids is None or calibration_ids is None:
+        return
+    shared = np.intersect1d(
+        text_array(validation_ids, "validation_ids"), text_array(calibration_ids, "calibration_ids")
+    )
+    if len(shared):
+        raise LeakageError(
+            f"Validation and calibration must not share examples, but {len(shared)} ids occur in "
+            f"both, such as {str(shared[0])!r}. Remove them from one of the two."
+        )
+
+
+def check_memory(validation: LossMapping, calibration: LossMapping) -> None:
+    """Refuse calibration arrays that overlap the validation arrays in memory."""
+    if not isinstance(calibration, Mapping):
+        return  # refused in words when it is read
+    for name in validation.keys() & calibration.keys():
+        one, other = validation[name], calibration[name]
+        if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
+            continue
+        try:
+            shared = np.ndim(one) > 0 and np.shares_memory(one, other, max_work=10_000)  # type: ignore[arg-type]
+        except np.exceptions.TooHardError:
+            continue  # slices too intricate to compare; digests and ids still are
+        if shared:
+            raise LeakageError(
+                f"Validation and calibration must not share examples, but the arrays of {name!r} "
+                f"overlap in memory. Slice them without overlap: losses[:, :k] and losses[:, k:]."
+            )
+
+
+def _could_coincide(losses: RiskLosses) -> bool:
+    """Whether two different samples could well show these same numbers in this same order."""
+    summary = losses.summary
+    if summary.binary:
+        parts = summary.sums if isinstance(summary, GroupSummary) else (summary,)
+        count, n = (sum(p.above_zero for p in parts), sum(p.n for p in parts))
+        log_orders = gammaln(n + 1) - gammaln(count + 1) - gammaln(n - count + 1)
+        return bool(log_orders.max() < np.log(1e9))
+    return losses.values is None or len(np.unique(losses.values[0])) < 12

@@ -1,0 +1,151 @@
+"""The losses of all risks on one split, kept apart by purpose: validation and calibration."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from riskpilot.common import FloatArray
+from riskpilot.errors import LossError
+from riskpilot.losses.beside import digest_of_bytes
+from riskpilot.losses.evaluation import LossMapping, check_names
+from riskpilot.losses.intake import number_array
+from riskpilot.losses.risk_losses import RiskLosses, read_risk
+from riskpilot.problem import Problem
+
+
+@dataclass(frozen=True)
+class _Losses:
+    """The losses of n configurations on one split; use one of its two final forms."""
+
+    problem: Problem
+    risks: Mapping[str, RiskLosses]
+    free: FloatArray | None
+    free_error: FloatArray | None
+
+    @property
+    def n_configs(self) -> int:
+        return len(next(iter(self.risks.values())).row_digests)
+
+    @property
+    def values(self) -> FloatArray:
+        """The value of each risk for each configuration, in the units of losses, shape (n, c)."""
+        columns = [
+            risk.from_unit(self.risks[risk.name].summary.mean) for risk in self.problem.risks
+        ]
+        return np.column_stack(columns)
+
+    @property
+    def n_examples(self) -> int:
+        return max(losses.n_examples for losses in self.risks.values())
+
+    def digest(self, rows: Sequence[int] | None = None) -> str:
+        """Of the risks' losses and the free objective, of some configurations or of all."""
+        chosen = range(self.n_configs) if rows is None else rows
+        digests = [self.risks[risk.name].row_digests for risk in self.problem.risks]
+        parts = [b"".join(of_risk[row] for row in chosen) for of_risk in digests]
+        if self.free is not None:
+            parts.append(np.ascontiguousarray(self.free[list(chosen)], dtype="<f8").tobytes())
+        return digest_of_bytes(*parts).hex()
+
+
+@dataclass(frozen=True)
+class ValidationLosses(_Losses):
+    """Losses that the search, the plan and the plots may see. The free objective is always there.
+
+    ``free``: its value for each configuration, shape (n,); ``free_error``: its standard error,
+    or None where only numbers were given.
+    """
+
+    free: FloatArray
+
+
+@dataclass(frozen=True)
+class CalibrationLosses(_Losses):
+    """Losses that nothing sees before the test plan is frozen."""
+
+
+def validation_losses(problem: Problem, losses: LossMapping) -> ValidationLosses:
+    """Check validation losses: risks of shape (n, k), the free objective (n,) or (n, k)."""
+    risks = _read_risks(problem, losses, "validation")
+    if problem.minimize not in losses:
+        raise LossError(
+            f"validation: the free objective {problem.minimize!r} is missing. Give it as one "
+            f"number per configuration or as per-example losses; got {sorted(map(str, losses))}."
+        )
+    n_configs = len(next(iter(risks.values())).row_digests)
+    free, error = _read_free(problem.minimize, losses[problem.minimize], n_configs, "validation")
+    return ValidationLosses(problem, risks, free, error)
+
+
+def calibration_losses(problem: Problem, losses: LossMapping) -> CalibrationLosses:
+    """Check calibration losses: risks of shape (n, m); the free objective may be missing."""
+    risks = _read_risks(problem, losses, "calibration")
+    free = error = None
+    if problem.minimize in losses:
+        n_configs = len(next(iter(risks.values())).row_digests)
+        free, error = _read_free(
+            problem.minimize, losses[problem.minimize], n_configs, "calibration"
+        )
+    return CalibrationLosses(problem, risks, free, error)
+
+
+def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, RiskLosses]:
+    if not isinstance(losses, Mapping):
+        raise LossError(
+            f"{split} must map names to losses, but it is a {type(losses).__name__}. "
+            f'Write {split}={{"{problem.names[0]}": array, ...}}.'
+        )
+    known = {*problem.names, problem.minimize, *problem.beside}
+    check_names(losses, split)
+    unknown = sorted(set(losses) - known)
+    if unknown:
+        raise LossError(
+            f"{split}: {unknown[0]!r} is neither a risk nor the free objective"
+            f"{' nor what stands beside a risk' if problem.beside else ''}. "
+            f"The problem knows {', '.join(sorted(known))}; rename or remove it."
+        )
+    missing = [name for name in problem.names if name not in losses]
+    if missing:
+        raise LossError(
+            f"{split}: the losses of {missing[0]!r} are missing; got {sorted(map(str, losses))}. "
+            f"Every risk needs its per-example losses."
+        )
+    result = {
+        risk.name: read_risk(risk, losses[risk.name], losses, split) for risk in problem.risks
+    }
+    shapes = {name: (len(read.row_digests), read.n_examples) for name, read in result.items()}
+    if len(set(shapes.values())) > 1:
+        told = ", ".join(f"{name}: {shape}" for name, shape in shapes.items())
+        raise LossError(
+            f"{split}: every risk needs the same configurations and examples, but the shapes "
+            f"differ ({told}). For a risk that counts only some examples, use NaN for the others "
+            f"and Risk(..., conditional=True)."
+        )
+    return result
+
+
+def _read_free(
+    name: str, losses: npt.ArrayLike, n_configs: int, split: str
+) -> tuple[FloatArray, FloatArray | None]:
+    what = f"{split}: the values of {name!r}"
+    values = np.asarray(number_array(losses, what), dtype=np.float64)
+    if values.ndim not in (1, 2) or values.shape[0] != n_configs or values.size == 0:
+        raise LossError(
+            f"{split}: the free objective {name!r} must have shape ({n_configs},) or "
+            f"({n_configs}, examples), one row per configuration, but it is {values.shape}. "
+            f"Give one number or one row of losses for each of the {n_configs} configurations."
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = values if values.ndim == 1 else values.mean(axis=1)
+    if not np.isfinite(means).all():
+        bad = [*values[~np.isfinite(values)], *means[~np.isfinite(means)]][0]
+        raise LossError(
+            f"{split}: the free objective {name!r} must be finite, but a value is {bad}. "
+            f"Leave the configuration out, or give it a large finite value."
+        )
+    if values.ndim == 1:
+        return values, None
+    with np.errstate(over="ignore"):
+        return means, values.std(axis=1) / np.sqrt(values.shape[1])
