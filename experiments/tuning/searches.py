@@ -11,6 +11,7 @@ from scipy.stats import qmc
 
 from riskpilot.bench.methods import Assignment
 from riskpilot.bench.searches import SearchResult, run_search
+from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee.region import Interval
 from riskpilot.search import (
     GUIDED,
@@ -23,7 +24,6 @@ from riskpilot.search import (
     surrogate,
     uniform,
 )
-from riskpilot.search.model import FloatArray
 from riskpilot.study.sampler import GuidedSampler
 
 Pool = Callable[[int, int], int]

@@ -12,7 +12,6 @@ from riskpilot.bench.tasks import Task
 from riskpilot.errors import TableError
 from riskpilot.problem import Problem
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 Cell = tuple[float, ...]
 

@@ -16,15 +16,14 @@ import numpy.typing as npt
 from riskpilot.bench.cells import Splits
 from riskpilot.bench.tasks import Task
 from riskpilot.bench.validation_sums import ValidationSums
+from riskpilot.common.arrays import Array, FloatArray
 from riskpilot.guarantee import TestPlan, fixed_sequence, freeze_plan, log_p
 from riskpilot.losses import calibration_losses, value_of
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import Mean, Summary, TestSettings, families, shuffled
 from riskpilot.study import smoothed_risks
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
-Array = npt.NDArray[Any]
 Config = dict[str, Any]
 
 NOTHING = -1

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from riskpilot.bench import cells
 from riskpilot.bench.cache import Cache
@@ -13,9 +12,7 @@ from riskpilot.bench.cells import Cell
 from riskpilot.bench.jobs import NO_TEST, Job, Key, Scope, seed_of
 from riskpilot.bench.methods import METHODS
 from riskpilot.bench.replay import NOTHING, Outcome
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
+from riskpilot.common.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from riskpilot.bench.tasks import Task
+from riskpilot.common.arrays import FloatArray
 from riskpilot.losses import RiskLosses, ValidationLosses, validation_losses
 from riskpilot.problem import Problem
 from riskpilot.statistics import AnySummary, GroupSummary, Summary
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -18,16 +18,13 @@ import optuna
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # of scikit-learn
 
+from riskpilot.common.arrays import BoolArray, FloatArray, IntArray
 from riskpilot.datasets import load_adult
 from riskpilot.losses import Evaluation
 from riskpilot.plots import save_figure
 from riskpilot.problem import Problem, Risk
 from riskpilot.selection import Selection, select_from_losses
 from riskpilot.study import create_study, export_losses, objective, select
-
-BoolArray = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 DELTA = 0.1
 SAFE = {"reweigh": 0.0, "learning_rate": 0.2}  # plain training: the lowest error

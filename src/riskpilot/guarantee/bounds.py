@@ -4,15 +4,14 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
 
+from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee.risk_tests import log_p as log_p_of
 from riskpilot.guarantee.testing import TestPlan, TestResult
 from riskpilot.losses import RiskLosses
 from riskpilot.problem import Risk
 
-FloatArray = npt.NDArray[np.float64]
 LogP = Callable[[float], float]
 
 _END = 1e-6  # limits stay this far from the ends of the range

@@ -4,7 +4,7 @@ import moocore
 import numpy as np
 import numpy.typing as npt
 
-BoolArray = npt.NDArray[np.bool_]
+from riskpilot.common.arrays import BoolArray
 
 
 def non_dominated(points: npt.ArrayLike) -> BoolArray:

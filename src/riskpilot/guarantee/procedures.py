@@ -14,12 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.errors import ProblemError
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _ROUNDING = 1e-12  # by so much may sums of weights and of edges exceed 1
 _SMALLEST_AIM = 1e-300  # a level whose logarithm is a number

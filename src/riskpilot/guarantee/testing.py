@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.common import digest_of
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.errors import LossError, ProblemError
 from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.procedures import Procedure, aims, check_procedure, fixed_sequence
@@ -24,8 +25,6 @@ from riskpilot.statistics import (
     name_in_words,
 )
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 # Mean, variance and number of the validation losses of one candidate (see `Start`).
 Known = tuple[float, float, float]
 

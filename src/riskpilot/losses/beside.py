@@ -2,18 +2,15 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.common.arrays import Array, FloatArray
 from riskpilot.errors import LossError
 from riskpilot.losses.intake import in_double, number_array, outside, shown, text_array
 from riskpilot.problem import Risk
 from riskpilot.statistics import Grouped, Groups, name_in_words
-
-FloatArray = npt.NDArray[np.float64]
-Array = npt.NDArray[Any]
 
 
 def digest_of_groups(groups: Groups) -> bytes:

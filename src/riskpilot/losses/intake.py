@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.common.arrays import Array, BoolArray, FloatArray
 from riskpilot.errors import LossError
 
-Array = npt.NDArray[Any]
-BoolArray = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float64]
 TextArray = npt.NDArray[np.str_]
 
 # Whole numbers from here on have neighbours that double precision cannot tell from them.

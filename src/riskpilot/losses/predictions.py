@@ -8,14 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.common import is_flag, told
+from riskpilot.common.arrays import Array, FloatArray, IntArray
 from riskpilot.errors import LossError, ProblemError
 from riskpilot.losses.values import numbers_of, plain_array, value_of
 from riskpilot.problem import KNOWN, Codes, Meaning, Metric, Problem, Risk, meaning
 from riskpilot.statistics import Difference, Mean
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-Array = npt.NDArray[Any]
 Beside = npt.ArrayLike | Mapping[str, npt.ArrayLike] | None
 
 _ABSTAIN_BY_HABIT = -1  # what many take for "handed over": refused until it is declared

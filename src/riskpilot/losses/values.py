@@ -7,13 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.common import finite_number, told
+from riskpilot.common.arrays import Array, FloatArray
 from riskpilot.errors import LossError
 from riskpilot.losses.splits import calibration_losses
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import Statistic
-
-FloatArray = npt.NDArray[np.float64]
-Array = npt.NDArray[Any]
 
 
 def measure(

@@ -5,13 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.guarantee import Background, config_in_words
 from riskpilot.losses import ValidationLosses
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 def validation_points(validation: ValidationLosses) -> FloatArray:

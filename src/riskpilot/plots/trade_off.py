@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.guarantee import (
     Background,
     Interval,
@@ -18,8 +19,6 @@ from riskpilot.guarantee import (
 )
 from riskpilot.losses import ValidationLosses
 from riskpilot.plots.points import (
-    BoolArray,
-    FloatArray,
     escaped,
     hover_labels,
     kept,

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from riskpilot.common.arrays import BoolArray, IntArray
+
 Losses = npt.NDArray[Any]
 
 

@@ -6,15 +6,14 @@ Objectives are columns: the c risks in the problem's order, then the free object
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee import Interval
 from riskpilot.search.choices import posterior_front
 from riskpilot.search.hypervolume import hypervolume_improvement
 from riskpilot.search.model import Model, Observations
 from riskpilot.search.strategies import Strategy
 
-FloatArray = npt.NDArray[np.float64]
 Score = Callable[[FloatArray], FloatArray]
 
 # How far below its posterior mean an objective is taken to be when the means promise nothing.

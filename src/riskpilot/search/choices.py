@@ -6,13 +6,12 @@ Objectives are columns: the c risks in the problem's order, then the free object
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
+from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee import Interval
 from riskpilot.search.model import Model
 
-FloatArray = npt.NDArray[np.float64]
 Reference = Callable[[Sequence[Interval], FloatArray, FloatArray], FloatArray]
 Front = Callable[[Model], FloatArray]
 Scale = Callable[[Sequence[Interval], float], Callable[[FloatArray], FloatArray]]

@@ -7,9 +7,8 @@ import moocore
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee import non_dominated
-
-FloatArray = npt.NDArray[np.float64]
 
 # Beyond these the coordinate grid of the front no longer fits; moocore takes over.
 _GRID_DIMENSIONS = 3

@@ -6,13 +6,11 @@ Objectives are columns: the c risks in the problem's order, then the free object
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from riskpilot.common.arrays import FloatArray
 from riskpilot.losses import ValidationLosses
 from riskpilot.search import surrogate
 from riskpilot.search.surrogate import Surrogate
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

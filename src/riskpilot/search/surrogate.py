@@ -9,11 +9,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 from scipy.optimize import minimize
 
-FloatArray = npt.NDArray[np.float64]
+from riskpilot.common.arrays import FloatArray
 
 # Priors on the logarithms of the hyper-parameters: (mean, standard deviation). Inputs lie in the
 # unit cube and outputs are standardised, so that one set serves every problem.

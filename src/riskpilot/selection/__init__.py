@@ -2,11 +2,10 @@
 
 from riskpilot.selection.from_table import check_limits, select_from_losses
 from riskpilot.selection.verdict import Selection, conclude
-from riskpilot.selection.verification import Array, Brought, Configs, Verification, compare
+from riskpilot.selection.verification import Brought, Configs, Verification, compare
 from riskpilot.selection.words import left_out_in_words
 
 __all__ = [
-    "Array",
     "Brought",
     "Configs",
     "Selection",

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from riskpilot.common import card
+from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee import (
     Background,
     Certificate,
@@ -25,8 +25,6 @@ from riskpilot.selection.words import left_out_in_words, verdict_in_words
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from riskpilot.common import canonical, plain_configs
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import CertificateError, LossError
 from riskpilot.guarantee import (
     Certificate,
@@ -32,9 +32,8 @@ from riskpilot.losses import (
 )
 from riskpilot.problem import Problem
 
-Array = npt.NDArray[np.float64]
 Configs = Sequence[Mapping[str, Any]]
-Smooth = Callable[[Mapping[str, Any], Configs, ValidationLosses], Array | None]
+Smooth = Callable[[Mapping[str, Any], Configs, ValidationLosses], FloatArray | None]
 """A function that computes estimates from a search space as JSON, configurations and validation
 losses; None where they cannot be smoothed."""
 
@@ -169,7 +168,7 @@ def _estimates(
     space: Mapping[str, Any] | None,
     configs: Configs | None,
     seen: ValidationLosses,
-) -> tuple[Array | None, list[str]]:
+) -> tuple[FloatArray | None, list[str]]:
     """Return the estimates that the order went by, if losses and configurations lead to them.
 
     Where they do, the certificate's own digits count, so that its digests can be compared.

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import optuna
 from optuna.distributions import (
     BaseDistribution,
@@ -17,6 +16,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import column_or_1d
 
+from riskpilot.common.arrays import Array
 from riskpilot.errors import ProblemError
 from riskpilot.guarantee import freeze_plan
 from riskpilot.losses import Evaluation
@@ -32,8 +32,6 @@ from riskpilot.sklearn.shared import (
     results_table,
 )
 from riskpilot.study import create_study, finished, objective, select, validation_of
-
-Array = npt.NDArray[Any]
 
 
 class RiskControlledSearch(WithPromise):

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from riskpilot.common import told
+from riskpilot.common.arrays import Array, IntArray
 from riskpilot.errors import LossError, NotCertifiedError, ProblemError
 from riskpilot.losses import turned_round, value_of
 from riskpilot.problem import (
@@ -29,8 +29,6 @@ from riskpilot.statistics import Mean
 
 ABSTAIN = -1  # the code of an example that is handed over; classes are coded from 0 on
 
-Array = npt.NDArray[Any]
-IntArray = npt.NDArray[np.int64]
 Method = TypeVar("Method", bound=Callable[..., Any])
 LossFunction = Callable[[Any, Any, Any], Any]
 Data = tuple[Any, Any]

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from riskpilot.common.arrays import Array, IntArray
 from riskpilot.errors import LossError, ProblemError
 from riskpilot.guarantee import samples_to_pass
 from riskpilot.problem import Problem
@@ -24,8 +24,6 @@ from riskpilot.sklearn.shared import (
     results_table,
 )
 
-Array = npt.NDArray[Any]
-IntArray = npt.NDArray[np.int64]
 Config = Mapping[str, float]
 
 _PAIR_LEVELS = 30  # of low and high each: 465 pairs

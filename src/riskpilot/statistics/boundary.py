@@ -37,14 +37,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import bdtrik
 
+from riskpilot.common.arrays import BoolArray, FloatArray, IntArray
 from riskpilot.errors import ProblemError
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 Spending = Callable[[FloatArray], FloatArray]
 
 _CUT_EVERY = 100  # labels between two cuts of the upper tail

@@ -22,11 +22,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.common.arrays import FloatArray, IntArray
 from riskpilot.errors import LossError, LossRangeError, ProblemError
 from riskpilot.statistics.bets import LARGEST_BET, slope
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # Half an observation of a loss of 1 stands before the observed squares: a variance that is taken
 # too small makes bets that the first large loss ruins.

@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.common.arrays import FloatArray, IntArray
 from riskpilot.errors import ProblemError
 from riskpilot.statistics.bets import LARGEST_BET, slope
 from riskpilot.statistics.capital import next_block_end
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # The shares of the capital that are bet with and without the judge.
 _SHARES = np.log([[0.9], [0.1]])

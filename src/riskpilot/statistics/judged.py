@@ -39,12 +39,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import LossError, LossRangeError
 from riskpilot.statistics.judge_capital import Judged, next_block, start_judged, within_block
 
 __all__ = ["Judged", "add_judged", "log_judged", "start_judged"]
 
-FloatArray = npt.NDArray[np.float64]
 
 # Without stopping early only the end counts: see `riskpilot.statistics.bets`.
 _AT_THE_END = 8.0

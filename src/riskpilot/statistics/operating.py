@@ -11,12 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr
 
+from riskpilot.common.arrays import BoolArray, FloatArray, IntArray
 from riskpilot.errors import ProblemError
 from riskpilot.statistics.boundary import (
-    BoolArray,
     Boundary,
-    FloatArray,
-    IntArray,
     Spending,
     exact_boundary,
     quadratic,

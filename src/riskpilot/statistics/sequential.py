@@ -12,11 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.common.arrays import BoolArray, FloatArray, IntArray
 from riskpilot.errors import LossError
 from riskpilot.statistics.boundary import (
-    BoolArray,
-    FloatArray,
-    IntArray,
     Spending,
     Walk,
     advance,

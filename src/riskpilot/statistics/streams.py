@@ -36,9 +36,8 @@ with a judge, whose scores stand for the loss itself and not for these functions
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import LossError
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def exceedances(losses: npt.ArrayLike, limit: float) -> FloatArray:

@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from riskpilot.common.arrays import Array
 from riskpilot.errors import StudyError
 from riskpilot.losses import as_read
 
-Array = npt.NDArray[Any]
 Ranges = Mapping[str, tuple[float, float]]
 
 _UNIT = (0.0, 1.0)

@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import KDTree
 
+from riskpilot.common.arrays import FloatArray
 from riskpilot.study.space import Space
-
-FloatArray = npt.NDArray[np.float64]
 
 # Proposals closer than this to an evaluated configuration would only repeat it.
 _SAME = 1e-4

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import optuna
 from optuna.trial import FrozenTrial
 
+from riskpilot.common.arrays import Array
 from riskpilot.errors import LossError, StudyError
 from riskpilot.losses import (
     CalibrationLosses,
@@ -71,7 +71,6 @@ STUDY_FORMAT = 1
 RECORD_VERSION = 2
 
 SplitName = Literal["validation", "calibration"]
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import optuna
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
@@ -14,6 +13,7 @@ from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial
 
 from riskpilot.common import one_thread
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import ProblemError, shown
 from riskpilot.guarantee import MOST_EXAMPLES, Interval, SearchOutline, is_whole, region_of
 from riskpilot.problem import Problem
@@ -36,8 +36,6 @@ from riskpilot.study.records import PROBLEM_KEY, settings_of, validation_of
 from riskpilot.study.space import Space, from_unit
 from riskpilot.study.storages import exclusive, set_trial_system_attr
 from riskpilot.study.trials import PROPOSAL_KEY, finished_among, n_calibration_of, split_trials
-
-FloatArray = npt.NDArray[np.float64]
 
 LARGEST_SEED = 2**64 - 1
 # No study has more trials than this; a larger pool would only fill the memory.

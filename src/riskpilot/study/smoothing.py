@@ -4,15 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from optuna.distributions import BaseDistribution
 
 from riskpilot.common import one_thread
+from riskpilot.common.arrays import FloatArray
 from riskpilot.losses import ValidationLosses
 from riskpilot.search import Observations, fit_model, values_and_variances
 from riskpilot.study.space import Space
-
-FloatArray = npt.NDArray[np.float64]
 
 # Fewer evaluations than this say nothing about how smooth the risks are.
 _ENOUGH_TO_SMOOTH = 4

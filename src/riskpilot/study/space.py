@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -15,7 +14,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-FloatArray = npt.NDArray[np.float64]
+from riskpilot.common.arrays import FloatArray
 
 _ENUMERATE_UP_TO = 4096
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from riskpilot.common.arrays import Array
 from riskpilot.errors import LossError, TableError
 from riskpilot.losses import LossMapping, NumbersOfTexts, plain_array, text_array
 from riskpilot.tables.long import (
@@ -34,7 +34,6 @@ from riskpilot.tables.long import (
     tabulate,
 )
 
-Array = npt.NDArray[Any]
 Config = Mapping[str, Any]
 
 _CHUNK = 50_000  # rows of text that are held at a time

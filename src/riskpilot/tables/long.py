@@ -7,14 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from riskpilot.common.arrays import Array, IntArray
 from riskpilot.errors import LeakageError, LossError, TableError
 from riskpilot.losses import is_missing, text_array
-
-Array = npt.NDArray[Any]
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 SPLITS = ("validation", "calibration")
 NOT_LOSSES = ("split", "config", "example")

@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import LossError
-
-FloatArray = npt.NDArray[np.float64]
 
 # A block has the length in which one example of the smaller group is expected, and this many
 # examples more. Shorter blocks too often lack a group, and longer ones are too few.

@@ -17,7 +17,7 @@ first for losses that vary less.
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from riskpilot.common.arrays import FloatArray
 
 _STEPS = 2.0 ** -np.arange(16)
 _BERNSTEIN = 0.9 * _STEPS

@@ -33,6 +33,7 @@ lowers the capital.
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.errors import LossError, LossRangeError
 from riskpilot.watch.rule import Rule
 from riskpilot.watch.state import (
@@ -46,9 +47,6 @@ from riskpilot.watch.state import (
     State,
     best_segment,
 )
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _CEILING = 1e250
 _CHUNK = 100_000  # numbers of one kind that are held at a time

@@ -8,9 +8,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import ProblemError
-
-FloatArray = npt.NDArray[np.float64]
 
 # The largest bet, as a share of the one that a loss of 0 would ruin.
 LARGEST_BET = 0.95

@@ -5,13 +5,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from riskpilot.common.arrays import FloatArray, IntArray
 from riskpilot.errors import CertificateError
 from riskpilot.watch.rule import Rule
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # The columns of sums over labels: how many there are, how many of them count for the stream, and
 # the sums of values, of squared deviations from the recent mean before each, and of weights.

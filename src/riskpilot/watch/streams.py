@@ -42,9 +42,8 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import LossError, ProblemError
-
-FloatArray = npt.NDArray[np.float64]
 
 # The share of the false alarms of a worst group that belongs to all groups together. If all of them
 # become worse, that stream has the labels of all; if only one does, the others have their shares.

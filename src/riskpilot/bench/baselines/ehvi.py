@@ -5,10 +5,10 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from riskpilot.bench.baselines.sequential import History, SequentialSampler
+from riskpilot.common.arrays import FloatArray
 from riskpilot.study import Space, n_values
 
 with warnings.catch_warnings():
@@ -27,7 +27,6 @@ with warnings.catch_warnings():
     from botorch.utils.sampling import manual_seed
     from gpytorch.mlls import SumMarginalLogLikelihood  # type: ignore[import-untyped]
 
-FloatArray = npt.NDArray[np.float64]
 
 _SAMPLES = 128  # as in BoTorch's tutorial
 _SAME = 1e-4

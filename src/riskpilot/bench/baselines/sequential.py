@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import optuna
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
@@ -16,6 +15,7 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from riskpilot.bench.baselines.pool import generator, settled, slot_of
 from riskpilot.common import one_thread
+from riskpilot.common.arrays import FloatArray
 from riskpilot.problem import Problem
 from riskpilot.search import uniform, values_and_variances
 from riskpilot.study import (
@@ -26,8 +26,6 @@ from riskpilot.study import (
     split_trials,
     validation_of,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

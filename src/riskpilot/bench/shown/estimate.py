@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import t as student
 
-FloatArray = npt.NDArray[np.float64]
 Verdict = Literal["win", "tie", "loss"]
 
 

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from riskpilot.bench.tasks import table
 from riskpilot.bench.tasks.task import (
     Config,
-    FloatArray,
     IntArray,
     Losses,
     Split,
@@ -21,6 +20,7 @@ from riskpilot.bench.tasks.task import (
     nearest,
     task_over_lam,
 )
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import TableError
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import GroupGap

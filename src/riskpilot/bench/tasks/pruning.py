@@ -20,7 +20,8 @@ import numpy as np
 from optuna.distributions import FloatDistribution
 
 from riskpilot.bench.tasks.table import load, unpack_bits
-from riskpilot.bench.tasks.task import Config, FloatArray, IntArray, Losses, Split, Task, mean_over
+from riskpilot.bench.tasks.task import Config, IntArray, Losses, Split, Task, mean_over
+from riskpilot.common.arrays import FloatArray
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import Difference
 

@@ -15,7 +15,6 @@ from optuna.distributions import FloatDistribution
 from riskpilot.bench.tasks import table
 from riskpilot.bench.tasks.task import (
     Config,
-    FloatArray,
     IntArray,
     Losses,
     Split,
@@ -24,6 +23,7 @@ from riskpilot.bench.tasks.task import (
     nearest,
     task_over_lam,
 )
+from riskpilot.common.arrays import FloatArray
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import WorstGroup
 

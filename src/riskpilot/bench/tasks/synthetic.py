@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 from optuna.distributions import FloatDistribution
 
-from riskpilot.bench.tasks.task import Config, FloatArray, IntArray, Losses, Split, Task, mean_over
+from riskpilot.bench.tasks.task import Config, IntArray, Losses, Split, Task, mean_over
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import ProblemError
 from riskpilot.problem import Problem, Risk
 

@@ -14,6 +14,7 @@ from optuna.distributions import (
 )
 from optuna.trial import BaseTrial
 
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import TableError
 from riskpilot.losses import Evaluation, value_of
 from riskpilot.problem import Problem, Risk
@@ -21,7 +22,6 @@ from riskpilot.statistics import Mean
 
 Config = dict[str, Any]
 Split = Literal["validation", "held_out"]
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 Losses = dict[str, npt.NDArray[Any]]
 

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from optuna.distributions import FloatDistribution
 
 from riskpilot.bench.tasks.table import load
-from riskpilot.bench.tasks.task import Config, FloatArray, IntArray, Losses, Split, Task, mean_over
+from riskpilot.bench.tasks.task import Config, IntArray, Losses, Split, Task, mean_over
+from riskpilot.common.arrays import FloatArray
 from riskpilot.problem import Problem, Risk
 
 CELLS = ((0.015,), (0.02,), (0.03,), (0.04,), (0.05,))
