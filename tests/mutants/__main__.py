@@ -33,24 +33,25 @@ PACKAGE = ROOT / "src" / "riskpilot"
 KNOWN = Path(__file__).with_name("equivalent.toml")
 # Which modules are changed, by globs inside the package, wherever they may move.
 MODULES = (
-    *("**/p_values.py", "**/statistics.py", "**/evidence.py", "**/plan.py", "**/procedures.py"),
-    *("**/losses.py", "**/groups.py", "**/sums.py", "**/paired.py", "**/ledger.py"),
-    *("**/certificate.py", "**/verification.py", "**/problem.py", "**/metrics.py"),
-    *("**/measures.py",),
+    *("statistics/**/*.py", "losses/*.py", "**/risk_tests.py", "**/testing.py"),
+    *("**/procedures.py", "**/question_ledger.py", "**/certificate.py", "**/verification.py"),
+    *("**/problem.py", "**/risk.py", "**/metrics.py"),
 )
+_FAMILIES = ("betting", "binomial", "hoeffding", "hoeffding_bentkus", "normal", "trinomial")
+_STATISTICS = ("means", "grouped", "contrasts", "tails", "sums", "summaries", "risk_losses")
 # Which tests are likely to notice a change of a module: these come first.
 FIRST: dict[str, tuple[str, ...]] = {
-    "p_values": ("kits/test_p_value_kit.py", "test_p_values*.py", "test_planner.py"),
-    "paired": ("test_paired*.py", "kits/test_p_value_kit.py"),
+    **dict.fromkeys(
+        _FAMILIES, ("kits/test_p_value_kit.py", "test_p_values*.py", "test_planner.py")
+    ),
     "procedures": ("kits/test_procedure_kit.py", "test_procedures*.py"),
     "metrics": ("test_metrics*.py", "look/test_metrics.py", "test_problem*.py"),
-    "measures": ("test_measures*.py", "test_problem*.py", "test_bad_input*.py"),
     "verification": ("test_verification*.py", "test_certificate*.py"),
-    "sums": ("test_sums*.py", "test_statistics*.py", "kits/test_store_kit.py"),
+    "sums": ("test_statistics*.py", "kits/test_store_kit.py"),
 }
 CORE = (
     *("test_bad_input*.py", "test_problem*.py", "test_losses*.py", "test_groups*.py"),
-    *("test_statistics*.py", "test_evidence*.py", "test_conditional.py", "test_plan*.py"),
+    *("test_statistics*.py", "test_conditional.py", "test_plan*.py"),
     *("test_selection*.py", "test_certificate*.py", "test_ledger*.py", "test_study.py"),
     *("kits/test_procedure_kit.py", "kits/test_p_value_kit.py", "kits/test_store_kit.py"),
     *("look/test_metrics.py", "test_chance_to_pass.py", "guarantees/test_pitfalls.py"),
@@ -58,13 +59,10 @@ CORE = (
 )
 # Monte Carlo tests take long; only those of the statistics at hand come last.
 LAST: dict[str, tuple[str, ...]] = {
-    "p_values": ("guarantees/test_p_values_valid.py",),
+    **dict.fromkeys(_FAMILIES, ("guarantees/test_p_values_valid.py",)),
     "procedures": ("guarantees/test_procedures_valid.py",),
-    "plan": ("guarantees/test_select_path.py",),
-    **dict.fromkeys(
-        ("statistics", "evidence", "groups", "sums", "losses", "paired"),
-        ("guarantees/test_statistics_valid.py",),
-    ),
+    "testing": ("guarantees/test_select_path.py",),
+    **dict.fromkeys((*_STATISTICS, "trinomial"), ("guarantees/test_statistics_valid.py",)),
 }
 # Python that starts another Python, which may work for so many seconds.
 _LIMITED = """

@@ -10,6 +10,7 @@ import numpy as np
 import optuna
 from optuna.search_space import intersection_search_space
 
+from riskpilot.common.arrays import FloatArray
 from riskpilot.common import canonical, parse, signed_files
 from riskpilot.errors import CertificateError, RiskpilotError, StudyError
 from riskpilot.guarantee import (
@@ -25,7 +26,7 @@ from riskpilot.guarantee import (
 )
 from riskpilot.losses import LossMapping, ValidationLosses
 from riskpilot.problem import Problem
-from riskpilot.selection import Array, Brought, Configs, Verification, compare
+from riskpilot.selection import Brought, Configs, Verification, compare
 from riskpilot.study.as_tables import is_storage, open_study, study_losses
 from riskpilot.study.asking import space_as_json, space_from_json
 from riskpilot.study.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
@@ -201,7 +202,7 @@ def _procedure(certificate: Certificate, given: Procedure | None) -> Procedure:
 
 def _smooth(
     space: Mapping[str, Any], configs: Configs, validation: ValidationLosses
-) -> Array | None:
+) -> FloatArray | None:
     """Smooth the risks over a search space as JSON."""
     try:
         with warnings.catch_warnings():
