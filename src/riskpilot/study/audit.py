@@ -10,8 +10,8 @@ import numpy as np
 import optuna
 from optuna.search_space import intersection_search_space
 
-from riskpilot.common.arrays import FloatArray
 from riskpilot.common import canonical, parse, signed_files
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import CertificateError, RiskpilotError, StudyError
 from riskpilot.guarantee import (
     SCHEMA,
