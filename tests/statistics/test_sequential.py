@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from riskpilot.errors import LossError, LossRangeError, ProblemError
-from riskpilot.statistics import streams
+from riskpilot.statistics.sequential import streams
 from riskpilot.statistics.sequential.bets import slope
 from riskpilot.statistics.sequential.boundary import (
     advance,

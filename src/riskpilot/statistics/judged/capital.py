@@ -1,6 +1,6 @@
 """The capital that a judge helps: its state, its bets and one block of labels.
 
-The mathematics stands in `riskpilot.statistics.judged.testing`. Here it is computed, in blocks of labels
+The mathematics stands in `judged.testing`. Here it is computed, in blocks of labels
 whose bets are made from what came before the block.
 """
 

@@ -1,6 +1,6 @@
 """Candidates with 0/1 losses against the exact boundary, label by label or in batches of any size.
 
-The mathematics stands in `riskpilot.statistics.sequential.boundary`. The p-value of a candidate is the error
+The mathematics stands in `sequential.boundary`. The p-value of a candidate is the error
 that the boundary had spent when the candidate's path crossed it, and 1 before. It may be looked at
 after every label: for every u, {p <= u at some time} is the event that the path crosses while the
 error spent is still at most u, whose probability at the limit is at most u.
