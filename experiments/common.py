@@ -21,7 +21,7 @@ def _by_path(relative: str) -> ModuleType:
     return module
 
 
-_table_format = _by_path("tasks/table_format.py")
+_table_format = _by_path("bench/tasks/table_format.py")
 save_table = _table_format.save
 write_npz = _table_format.write_npz
-load_adult = _by_path("datasets.py").load_adult
+load_adult = _by_path("datasets/__init__.py").load_adult

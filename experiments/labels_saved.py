@@ -17,12 +17,12 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 from experiments.adaptive_peers import adaptive_crossings, prediction_powered, r_autoeval_plus
-from riskpilot.statistics.boundary import exact_boundary
-from riskpilot.statistics.capital import add_losses, start_capital
 from riskpilot.statistics.families import largest_passing_mean, log_betting, log_binomial
-from riskpilot.statistics.judge_worth import labels_worth
-from riskpilot.statistics.judged import log_judged
-from riskpilot.statistics.operating import (
+from riskpilot.statistics.judged.testing import log_judged
+from riskpilot.statistics.judged.worth import labels_worth
+from riskpilot.statistics.sequential.boundary import exact_boundary
+from riskpilot.statistics.sequential.capital import add_losses, start_capital
+from riskpilot.statistics.sequential.operating import (
     crossing_chances,
     outlook,
     sequence_times,

@@ -1,5 +1,6 @@
 """Retraining a last layer on D_lam, a mix of a balanced and a plain set, for all lam at once."""
 
+import argparse
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,10 +35,28 @@ class Examples:
         )
 
 
+def add_options(parser: argparse.ArgumentParser, **defaults: float) -> None:
+    """Add the options that the training scripts share; defaults are by the names of options."""
+    parser.add_argument("--out", type=Path, required=True, help="where the table goes")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--lams", type=int, default=201, help="values of lam in [0, 1]")
+    parser.add_argument("--taus", type=int, default=41, help="confidence thresholds")
+    parser.add_argument("--tau-highest", type=float)
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--batch-size", type=int)
+    parser.add_argument("--lr", type=float, default=1e-3)
+    parser.add_argument("--draws", type=int, help="size of D_lam (K)")
+    parser.add_argument("--l2", type=float)
+    parser.add_argument("--last-layer-steps", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--max-steps", type=int, help="steps per epoch (smoke test)")
+    parser.set_defaults(**defaults)
+
+
 def mixture_counts(
     label: np.ndarray, spurious: np.ndarray, lam: np.ndarray, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """How often D_lam holds each example: shape (L, n), rows sum to ``draws`` (the paper's K).
+    """Count how often D_lam holds each example: (L, n), rows sum to ``draws`` (the paper's K).
 
     D_b has as many examples of each group as the smallest group has, D_u is the whole set. All lam
     share the same draws (B_i = 1 where U_i < lam), so that the curve over lam is smooth.
@@ -57,7 +76,7 @@ def mixture_counts(
 def retrain(
     x: Tensor, label: np.ndarray, counts: np.ndarray, *, l2: float, steps: int
 ) -> tuple[Tensor, Tensor]:
-    """Logistic regression on every D_lam. ``x``: (n, d), ``counts``: (L, n) -> (d, L) and (L,).
+    """Fit a logistic regression on every D_lam. ``x``: (n, d), ``counts``: (L, n) -> (d, L), (L,).
 
     The penalty makes the problem strictly convex: what comes out depends on the data alone.
     """
@@ -85,27 +104,24 @@ def retrain(
 
 
 def write_table(
-    out: Path,
+    options: argparse.Namespace,
     *,
     train: Examples,
     validation: Examples,
     held_out: Examples,
-    lams: int,
-    tau: np.ndarray,
-    draws: int,
-    l2: float,
-    steps: int,
-    seed: int,
     settings: dict[str, Any],
 ) -> None:
     """Retrain the last layer on ``train`` for every lam, and store what it says elsewhere.
 
-    ``tau``: (T,), ascending, T < 256. For each example and lam the table holds the predicted class
-    and how many thresholds the confidence reaches, which makes every pair (lam, tau) exact.
+    ``options``: those of `add_options`; fewer than 256 thresholds tau. For each example and lam the
+    table holds the predicted class and how many thresholds the confidence reaches, which makes
+    every pair (lam, tau) exact.
     """
-    lam = np.linspace(0, 1, lams)
-    rng = np.random.default_rng(seed)
-    counts = mixture_counts(train.label, train.spurious, lam, draws, rng)
+    l2, steps = options.l2, options.last_layer_steps
+    lam = np.linspace(0, 1, options.lams)
+    tau = np.linspace(TAU_LOWEST, options.tau_highest, options.taus)
+    rng = np.random.default_rng(options.seed)
+    counts = mixture_counts(train.label, train.spurious, lam, options.draws, rng)
     mean = train.features.mean(dim=0)
     scale = train.features.std(dim=0).clamp(min=1e-3)
     weight, bias = retrain((train.features - mean) / scale, train.label, counts, l2=l2, steps=steps)
@@ -115,26 +131,28 @@ def write_table(
         positive = z > 0
         confidence = 1 / (1 + np.exp(-np.abs(z)))
         passed = np.searchsorted(tau, confidence, side="right").astype(np.uint8)
-        # Rows are examples: over lam their bits rarely change, and the file is far smaller.
+        # Rows are examples, because their bits rarely change over lam: the file is far smaller.
         arrays[f"{name}_positive"] = np.packbits(positive, axis=-1)
         arrays[f"{name}_passed"] = passed
         arrays[f"{name}_label"] = part.label.astype(bool)
         arrays[f"{name}_spurious"] = part.spurious.astype(bool)
         _print_curve(name, part, lam, positive, passed, tau)
     save_table(
-        out,
+        options.out,
         arrays,
         {
             **settings,
+            "epochs": options.epochs,
+            "batch_size": options.batch_size,
             "last_layer": "logistic regression, standardised features",
             "l2": l2,
             "last_layer_steps": steps,
-            "draws": draws,
-            "seed": seed,
+            "draws": options.draws,
+            "seed": options.seed,
             "split": [len(part.label) for part in (train, validation, held_out)],
         },
     )
-    print(f"{out}: {out.stat().st_size:,} bytes")
+    print(f"{options.out}: {options.out.stat().st_size:,} bytes")
 
 
 def _print_curve(

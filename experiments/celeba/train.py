@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from experiments import official
-from experiments.last_layer import TAU_LOWEST, Examples, write_table
+from experiments.last_layer import Examples, add_options, write_table
 
 TARGET, SPURIOUS = "Blond_Hair", "Male"
 HIDDEN = (256, 64)
@@ -62,19 +62,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder with celeba/; without it, torchvision's")
     parser.add_argument("--download", type=Path, default=Path("data"), help="torchvision's folder")
-    parser.add_argument("--out", type=Path, required=True, help="where the table goes")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--lams", type=int, default=201, help="values of lam in [0, 1]")
-    parser.add_argument("--taus", type=int, default=41, help="confidence thresholds")
-    parser.add_argument("--tau-highest", type=float, default=0.6)
-    parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--batch-size", type=int, default=1_024)
-    parser.add_argument("--lr", type=float, default=1e-3)
-    parser.add_argument("--draws", type=int, default=20_000, help="size of D_lam (K)")
-    parser.add_argument("--l2", type=float, default=1e-3)
-    parser.add_argument("--last-layer-steps", type=int, default=2_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--max-steps", type=int, help="steps per epoch (smoke test)")
+    add_options(
+        parser,
+        tau_highest=0.6,
+        epochs=10,
+        batch_size=1_024,
+        draws=20_000,
+        l2=1e-3,
+        last_layer_steps=2_000,
+    )
     options = parser.parse_args()
 
     attributes, names, split = (
@@ -101,23 +97,15 @@ def main() -> None:
     shuffled = np.random.default_rng(options.seed).permutation(np.flatnonzero(split == 1))
     half = len(shuffled) // 2
     write_table(
-        options.out,
+        options,
         train=everything.rows(shuffled[:half]),
         validation=everything.rows(shuffled[half:]),
         held_out=everything.rows(np.flatnonzero(split == 2)),
-        lams=options.lams,
-        tau=np.linspace(TAU_LOWEST, options.tau_highest, options.taus),
-        draws=options.draws,
-        l2=options.l2,
-        steps=options.last_layer_steps,
-        seed=options.seed,
         settings={
             "task": "celeba",
             "data": "CelebA attributes, official split; half of validation trains the last layer",
             "model": f"MLP {list(HIDDEN)}",
             "optimizer": f"Adam {options.lr:g}",
-            "epochs": options.epochs,
-            "batch_size": options.batch_size,
         },
     )
 

@@ -13,10 +13,9 @@ from experiments.tuning.bets import power_of_bets
 from experiments.tuning.plans import PLANS, test_with
 from experiments.tuning.problems import TuningProblem, problems
 from experiments.tuning.searches import SEARCHES
-from riskpilot.bench import cells as at
-from riskpilot.bench import tasks
+from riskpilot.bench import cells, tasks
 from riskpilot.bench.methods import METHODS, Assignment
-from riskpilot.bench.validation_sums import see
+from riskpilot.bench.validation_sums import sum_validation
 
 OUT = Path(__file__).parent / "tried.json"
 Figures = dict[str, dict[str, list[float]]]
@@ -52,25 +51,25 @@ def main() -> None:
 
 
 def _tried(
-    problem: TuningProblem, cell: at.Cell, seed: int, n_splits: int
+    problem: TuningProblem, cell: cells.Cell, seed: int, n_splits: int
 ) -> dict[str, tuple[float, float]]:
     """For each thing tried: the free objective on test, and the share of empty runs."""
     task = problem.at(seed)
-    splits = at.draw_splits(task, n_splits)
-    limited = at.problem_at(task, cell)
-    setting = Assignment(task, limited, at.n_calibration(task), seed)
+    splits = cells.draw_splits(task, n_splits)
+    limited = cells.problem_at(task, cell)
+    assignment = Assignment(task, limited, cells.n_calibration(task), seed)
     found = {}
 
     def note(name: str, search: Callable[[Assignment], Any], plan: str) -> None:
         configs = searched(search).configs
-        outcome = test_with(plan, task, limited, configs, see(task, configs), splits)
+        outcome = test_with(plan, task, limited, configs, sum_validation(task, configs), splits)
         found[name] = (float(outcome.free.mean()), float((outcome.chosen < 0).mean()))
 
     done: dict[Any, Any] = {}
 
     def searched(search: Callable[[Assignment], Any]) -> Any:
         if search not in done:
-            done[search] = search(setting)
+            done[search] = search(assignment)
         return done[search]
 
     for name, search in SEARCHES.items():
@@ -120,10 +119,10 @@ def _true_cost(
     k = round(share * n)
     # Half of the held-out examples are for calibration; the truth is known and needs no test.
     task = tasks.synthetic(d, n_risks, seed=seed, n_validation=k, n_held_out=2 * (n - k))
-    limited = at.problem_at(task, (limit,) * n_risks)
+    limited = cells.problem_at(task, (limit,) * n_risks)
     configs = SEARCHES["default"](Assignment(task, limited, n - k, seed)).configs
-    splits = at.draw_splits(task, n_splits)
-    outcome = test_with("default", task, limited, configs, see(task, configs), splits)
+    splits = cells.draw_splits(task, n_splits)
+    outcome = test_with("default", task, limited, configs, sum_validation(task, configs), splits)
     assert task.population is not None
     assert task.safe is not None
     chosen = [task.safe if row < 0 else configs[row] for row in outcome.chosen]

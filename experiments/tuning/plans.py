@@ -13,17 +13,16 @@ from riskpilot.bench.replay import (
     IntArray,
     Outcome,
     log_p_values,
-    measure,
+    outcome_on_test,
 )
 from riskpilot.bench.tasks import Task
-from riskpilot.bench.validation_sums import Seen
+from riskpilot.bench.validation_sums import ValidationSums
 from riskpilot.guarantee.procedures import Graphical, Procedure, fixed_sequence
 from riskpilot.guarantee.testing import TestPlan, freeze_plan, known
 from riskpilot.losses import ValidationLosses
 from riskpilot.problem.problem import Problem
-from riskpilot.search import acquisition
-from riskpilot.search.acquisition import Observations
-from riskpilot.study.sampler import objectives, smoothed_risks
+from riskpilot.search import Observations, fit_model, values_and_variances
+from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.study.space import Space
 
 PLANS = (
@@ -42,11 +41,11 @@ def test_with(
     task: Task,
     problem: Problem,
     configs: Sequence[Config],
-    seen: Seen,
+    sums: ValidationSums,
     splits: Splits,
 ) -> Outcome:
     """Plan, test and choose on every split."""
-    plan = _plan(plan_name, task, problem, configs, seen)
+    plan = _plan(plan_name, task, problem, configs, sums)
     rows = list(plan.order)
     each = [task.losses("held_out", configs[row]) for row in rows]
     losses = {name: np.stack([one[name] for one in each]) for name in problem.names}
@@ -62,7 +61,7 @@ def test_with(
         if passed.any():
             chosen[split] = rows[int(np.argmin(np.where(passed, free[split], np.inf)))]
     safest = configs[rows[0]] if task.safe is None else task.safe
-    return measure(task, problem, configs, chosen, safest, splits, len(rows))
+    return outcome_on_test(task, problem, configs, chosen, safest, splits, len(rows))
 
 
 def two_chains(n: int) -> Procedure:
@@ -78,9 +77,9 @@ def two_chains(n: int) -> Procedure:
 
 
 def _plan(
-    name: str, task: Task, problem: Problem, configs: Sequence[Config], seen: Seen
+    name: str, task: Task, problem: Problem, configs: Sequence[Config], sums: ValidationSums
 ) -> TestPlan:
-    validation = seen.under(problem)
+    validation = sums.under(problem)
     raw = freeze_plan(validation)
     estimates = smoothed_risks(task.space, configs, validation)
     if name == "raw means (the paper)" or estimates is None:
@@ -106,8 +105,8 @@ def _posterior_means(
     """What the surrogates alone say about the risks, shape (n, c)."""
     space = Space(task.space)
     x = space.encode(np.array([space.point(config) for config in configs]))
-    values, variances = objectives(validation)
-    model = acquisition.fit(Observations(x, values, variances, np.empty((0, x.shape[1]))))
+    values, variances = values_and_variances(validation)
+    model = fit_model(Observations(x, values, variances, np.empty((0, x.shape[1]))))
     return model.means(x)[:, :-1]
 
 

@@ -9,8 +9,8 @@ from optuna.distributions import FloatDistribution
 
 from riskpilot.bench import tasks
 from riskpilot.bench.tasks import Task
-from riskpilot.bench.tasks.task import Config, Losses, Split
-from riskpilot.common import FloatArray, IntArray
+from riskpilot.bench.tasks.task import Config, IntArray, Losses, Split
+from riskpilot.common.arrays import FloatArray
 from riskpilot.problem.problem import Problem, Risk
 
 CLIFF_CELLS = ((0.03,), (0.06,), (0.12,))

@@ -10,13 +10,21 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from riskpilot.bench.methods import Assignment
-from riskpilot.bench.searches import Found, run_search
-from riskpilot.common import FloatArray
-from riskpilot.guarantee.pareto import hypervolume_improvement
+from riskpilot.bench.searches import SearchResult, run_search
+from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee.region import Interval
-from riskpilot.search import acquisition, surrogate
-from riskpilot.search.acquisition import Model
-from riskpilot.study.sampler import GUIDED, GuidedSampler, Strategy, default_pool_size, uniform
+from riskpilot.search import (
+    GUIDED,
+    Model,
+    Strategy,
+    acquisition,
+    choices,
+    default_pool_size,
+    hypervolume_improvement,
+    surrogate,
+    uniform,
+)
+from riskpilot.study.sampler import GuidedSampler
 
 Pool = Callable[[int, int], int]
 
@@ -34,32 +42,32 @@ class Search:
     pool: Pool = own_pool
     share: float = 1.0
 
-    def __call__(self, setting: Assignment) -> Found:
-        task = setting.task
+    def __call__(self, assignment: Assignment) -> SearchResult:
+        task = assignment.task
         n_trials = max(round(self.share * task.n_trials), 2)
         sampler = self.sampler(
-            setting.problem,
+            assignment.problem,
             n_startup_trials=self.pool(len(task.space), n_trials),
-            seed=setting.seed,
+            seed=assignment.seed,
             strategy=self.strategy,
-            n_calibration=setting.n_calibration,
+            n_calibration=assignment.n_calibration,
         )
         return run_search(
             task,
-            setting.problem,
+            assignment.problem,
             sampler,
             n_trials=n_trials,
-            n_calibration=setting.n_calibration,
+            n_calibration=assignment.n_calibration,
             safe=task.safe,
         )
 
 
-def wider(factor: float) -> acquisition.Scale:
+def wider(factor: float) -> choices.Scale:
     """The soft edges of the region, wider or narrower."""
 
     def scale(region: Sequence[Interval], lift: float) -> Callable[[FloatArray], FloatArray]:
         moved = [replace(part, noise=factor * part.noise) for part in region]
-        return acquisition.chance_to_pass(moved, lift / factor)
+        return choices.chance_to_pass(moved, lift / factor)
 
     return scale
 
@@ -69,15 +77,15 @@ def looking(look: Callable[[Model, FloatArray], Sequence[FloatArray]]) -> type[G
     of the posterior means."""
 
     def score(
-        model: Model, region: Sequence[Interval], x: FloatArray, **choices: Any
+        model: Model, region: Sequence[Interval], x: FloatArray, strategy: Strategy
     ) -> tuple[FloatArray, acquisition.Score]:
-        plain = _SCORE(model, region, x, **choices)
+        plain = _SCORE(model, region, x, strategy)
         evaluated, _ = acquisition.safety(model, region, model.means(x))
         if evaluated > -1.0:  # safety first, as the default does it
             return plain
-        transform = choices["scale"](region, 0.0)
-        front = transform(choices["front"](model))
-        r = transform(choices["reference"](region, model.means(x), model.observations.values)[None])
+        transform = strategy.scale(region, 0.0)
+        front = transform(strategy.front(model))
+        r = transform(strategy.reference(region, model.means(x), model.observations.values)[None])
         news = acquisition.novelty(model.observations)
 
         def improvement(at: FloatArray) -> FloatArray:
@@ -132,16 +140,16 @@ class WarpedRisks(GuidedSampler):
 
     def _state(self, *args: Any) -> Any:
         state = super()._state(*args)
-        seen, parts = state.model.observations, list(state.model.surrogates)
+        known, parts = state.model.observations, list(state.model.surrogates)
         for i, part in enumerate(state.region):
             if not np.isfinite(part.alpha_max):
                 continue
             centre, width = part.alpha_max, max(10 * part.noise, 1e-9)
-            z = (seen.values[:, i] - centre) / width
-            noise = seen.variances[:, i] / (width**2 * (1 + z**2))
-            inner = surrogate.fit(seen.x, np.arcsinh(z), None if np.isnan(noise).any() else noise)
+            z = (known.values[:, i] - centre) / width
+            noise = known.variances[:, i] / (width**2 * (1 + z**2))
+            inner = surrogate.fit(known.x, np.arcsinh(z), None if np.isnan(noise).any() else noise)
             parts[i] = _Warped(inner, centre, width)
-        return replace(state, model=Model(seen, tuple(parts)))
+        return replace(state, model=Model(known, tuple(parts)))
 
 
 def paper_pool(d: int, n_trials: int) -> int:
@@ -151,11 +159,11 @@ def paper_pool(d: int, n_trials: int) -> int:
 SEARCHES = {
     "default": Search(),
     "hard edges (eq:ref_point)": Search(
-        replace(GUIDED, reference=acquisition.guided_reference, scale=acquisition.as_they_are)
+        replace(GUIDED, reference=choices.guided_reference, scale=choices.as_they_are)
     ),
     "soft edges 0.7 times as wide": Search(replace(GUIDED, scale=wider(0.7))),
     "soft edges 1.4 times as wide": Search(replace(GUIDED, scale=wider(1.4))),
-    "front of raw observations": Search(replace(GUIDED, front=acquisition.observed_front)),
+    "front of raw observations": Search(replace(GUIDED, front=choices.observed_front)),
     "not bold": Search(replace(GUIDED, bold=False)),
     "repeats allowed": Search(replace(GUIDED, avoid_repeats=False)),
     "pool of 5 d, with both ends": Search(pool=paper_pool),

@@ -44,8 +44,8 @@ def shares(path: Path = FIGURES) -> str:
     for labelled, d in settings:
         costs = {r["share"]: r["cost"] for r in rows if (r["labelled"], r["d"]) == (labelled, d)}
         best = min(costs.values())
-        told = [f"**{c:.4f}**" if c == best else f"{c:.4f}" for c in map(costs.get, columns)]
-        body.append([f"{labelled:,}, d = {d}", *told])
+        figures = [f"**{c:.4f}**" if c == best else f"{c:.4f}" for c in map(costs.get, columns)]
+        body.append([f"{labelled:,}, d = {d}", *figures])
     return _table(["labelled examples", *(f"{100 * share:.0f} %" for share in columns)], body)
 
 

@@ -19,7 +19,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from experiments import official
-from experiments.last_layer import TAU_LOWEST, Examples, write_table
+from experiments.last_layer import Examples, add_options, write_table
 from experiments.waterbirds.resnet import pretrained
 
 PIXELS = 128
@@ -113,21 +113,17 @@ def main() -> None:
         "--data", type=Path, help="folder with waterbirds/ and weights/; without it, WILDS's"
     )
     parser.add_argument("--download", type=Path, default=Path("data"), help="WILDS's folder")
-    parser.add_argument("--out", type=Path, required=True, help="where the table goes")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--lams", type=int, default=201, help="values of lam in [0, 1]")
-    parser.add_argument("--taus", type=int, default=41, help="confidence thresholds")
-    parser.add_argument("--tau-highest", type=float, default=0.9)
-    parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--batch-size", type=int, default=32)
-    parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--weight-decay", type=float, default=1e-4)
     parser.add_argument("--test-as-validation", type=int, default=1_200, help="rows of test")
-    parser.add_argument("--draws", type=int, default=4_000, help="size of D_lam (K)")
-    parser.add_argument("--l2", type=float, default=0.03)
-    parser.add_argument("--last-layer-steps", type=int, default=1_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--max-steps", type=int, help="steps per epoch (smoke test)")
+    add_options(
+        parser,
+        tau_highest=0.9,
+        epochs=20,
+        batch_size=32,
+        draws=4_000,
+        l2=0.03,
+        last_layer_steps=1_000,
+    )
     options = parser.parse_args()
 
     if options.data is None:
@@ -153,26 +149,18 @@ def main() -> None:
     test = rng.permutation(np.flatnonzero(split == TEST))
     half = len(validation) // 2
     write_table(
-        options.out,
+        options,
         train=everything.rows(validation[:half]),
         validation=everything.rows(validation[half:]).followed_by(
             everything.rows(test[: options.test_as_validation])
         ),
         held_out=everything.rows(test[options.test_as_validation :]),
-        lams=options.lams,
-        tau=np.linspace(TAU_LOWEST, options.tau_highest, options.taus),
-        draws=options.draws,
-        l2=options.l2,
-        steps=options.last_layer_steps,
-        seed=options.seed,
         settings={
             "task": "waterbirds",
             "data": f"Waterbirds (WILDS), {PIXELS} pixels; half of validation trains the last "
             "layer, the other half and part of test validate",
             "model": "ResNet-50, ImageNet, fine-tuned",
             "optimizer": f"SGD {options.lr:g}, momentum 0.9, weight decay {options.weight_decay:g}",
-            "epochs": options.epochs,
-            "batch_size": options.batch_size,
         },
     )
 

@@ -24,16 +24,12 @@ from riskpilot.guarantee import (
 )
 from riskpilot.losses import Evaluation, check_losses, losses_from_predictions, measure, weighted
 from riskpilot.problem import Problem, Risk
+from riskpilot.search import GUIDED, HVI, ONE_SIDED, PAPER, Strategy
 from riskpilot.selection import Selection, Verification, select_from_losses
 from riskpilot.statistics import CVaR, Difference, GroupGap, Mean, Quantile, Ratio, WorstGroup
 from riskpilot.study import (
-    GUIDED,
-    HVI,
-    ONE_SIDED,
-    PAPER,
     GuidedSampler,
     LimitSuggestion,
-    Strategy,
     create_study,
     ledger,
     load_study,

@@ -21,11 +21,11 @@ from riskpilot.guarantee import Background
 from riskpilot.plots import search_plane, with_theme
 from riskpilot.study import (
     PROBLEM_KEY,
-    SETTINGS_KEY,
     as_storage,
+    finished,
     problem_of,
-    record_of,
     sampler_for,
+    settings_of,
     validation_of,
 )
 
@@ -58,20 +58,16 @@ def study_figure(study: optuna.Study) -> go.Figure | None:
         The figure; None before any trial has finished.
     """
     problem = problem_of(study)
-    trials = [
-        trial
-        for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        if record_of(trial) is not None
-    ]
-    records = [record for trial in trials if (record := record_of(trial)) is not None]
-    if not records:
+    done = finished(study)
+    if not done.records:
         return None
     search = None
     if not problem.has_open_limits:
-        seed = study.user_attrs.get(SETTINGS_KEY, {}).get("seed", 0)
-        search = sampler_for(study, problem, seed).picture(study, problem)
-    background = Background([t.params for t in trials], [t.number for t in trials], search=search)
-    figure = search_plane(validation_of(problem, records), background)
+        seed = settings_of(study).get("seed", 0)
+        search = sampler_for(study, problem, seed).snapshot(study, problem)
+    configs, numbers = [t.params for t in done.trials], [t.number for t in done.trials]
+    background = Background(configs, numbers, search=search)
+    figure = search_plane(validation_of(problem, done.records), background)
     figure = with_theme(figure, "neutral")
     # The dashboard's box is low and narrow; what does not fit is cut off.
     figure.update_layout(height=460, legend={"font": {"size": 11}, "y": -0.2})

@@ -19,7 +19,7 @@ from riskpilot.bench.baselines import (
 from riskpilot.bench.baselines.ehvi import EHVISampler
 from riskpilot.bench.baselines.grid import even_sides
 from riskpilot.bench.baselines.parego import ParEGOSampler
-from riskpilot.guarantee.pareto import hypervolume
+from riskpilot.search.hypervolume import hypervolume
 
 # Third-party code under two samplers: torch's JIT, and a search that starts near a flat maximum.
 pytestmark = [

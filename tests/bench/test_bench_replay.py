@@ -3,24 +3,24 @@
 import numpy as np
 import pytest
 
-from riskpilot.bench import cells as at
+from riskpilot.bench import cells
 from riskpilot.bench.cells import Splits
 from riskpilot.bench.methods import Assignment, Guided
 from riskpilot.bench.replay import NOTHING, Outcome, log_p_values, replay
 from riskpilot.bench.tasks import Task, synthetic
-from riskpilot.bench.validation_sums import see
+from riskpilot.bench.validation_sums import sum_validation
 from riskpilot.guarantee.certificate import choose
 from riskpilot.guarantee.procedures import fixed_sequence
 from riskpilot.guarantee.testing import freeze_plan, run_test
 from riskpilot.losses import calibration_losses, validation_losses
 from riskpilot.problem.problem import Problem, Risk
-from riskpilot.study.sampler import GUIDED
+from riskpilot.search import GUIDED
 
 CONFIGS = [{"x1": float(x)} for x in np.linspace(0, 1, 150)]
 
 
 def some_splits(task: Task, n_splits: int = 6) -> Splits:
-    return at.draw_splits(task, n_splits)
+    return cells.draw_splits(task, n_splits)
 
 
 def held_out(task: Task, configs: list[dict[str, float]]) -> dict[str, np.ndarray]:
@@ -53,9 +53,9 @@ def conditional(task: Task) -> Task:
     ids=["binary", "two continuous risks", "conditional"],
 )
 def test_replay_chooses_what_run_test_chooses_on_every_split(task: Task, family: str) -> None:
-    problem = at.problem_at(task, (0.3,) * len(task.problem.risks), family)
+    problem = cells.problem_at(task, (0.3,) * len(task.problem.risks), family)
     splits = some_splits(task)
-    outcome = replay(task, problem, CONFIGS, see(task, CONFIGS), splits)
+    outcome = replay(task, problem, CONFIGS, sum_validation(task, CONFIGS), splits)
     rows = [task.losses("validation", config) for config in CONFIGS]
     table = {name: np.stack([row[name] for row in rows]) for name in task.problem.names}
     table["cost"] = np.array([task.free("validation", config, None) for config in CONFIGS])
@@ -85,9 +85,9 @@ def test_splits_share_no_example_and_leave_none_out() -> None:
 
 def test_a_run_that_certifies_nothing_counts_with_the_safe_configuration() -> None:
     task = synthetic(n_validation=200, n_held_out=60)
-    problem = at.problem_at(task, (0.01,))  # 30 examples cannot certify this
+    problem = cells.problem_at(task, (0.01,))  # 30 examples cannot certify this
     splits = some_splits(task)
-    outcome = replay(task, problem, CONFIGS, see(task, CONFIGS), splits)
+    outcome = replay(task, problem, CONFIGS, sum_validation(task, CONFIGS), splits)
     assert (outcome.chosen == NOTHING).all()
     assert np.isnan(outcome.risks).all()
     assert not outcome.violated.any()
@@ -97,8 +97,8 @@ def test_a_run_that_certifies_nothing_counts_with_the_safe_configuration() -> No
 
 def test_violations_are_judged_by_the_truth_where_it_is_known() -> None:
     task = synthetic(n_validation=2000, n_held_out=4000)
-    problem = at.problem_at(task, (0.16,))
-    outcome = replay(task, problem, CONFIGS, see(task, CONFIGS), some_splits(task))
+    problem = cells.problem_at(task, (0.16,))
+    outcome = replay(task, problem, CONFIGS, sum_validation(task, CONFIGS), some_splits(task))
     assert task.population is not None
     for row, violated in zip(outcome.chosen, outcome.violated, strict=True):
         assert violated == (task.population(CONFIGS[row])["risk1"] > 0.16)
@@ -106,8 +106,8 @@ def test_violations_are_judged_by_the_truth_where_it_is_known() -> None:
 
 def test_outcomes_survive_storage() -> None:
     task = synthetic(n_validation=200, n_held_out=400)
-    problem = at.problem_at(task, (0.2,))
-    outcome = replay(task, problem, CONFIGS, see(task, CONFIGS), some_splits(task))
+    problem = cells.problem_at(task, (0.2,))
+    outcome = replay(task, problem, CONFIGS, sum_validation(task, CONFIGS), some_splits(task))
     again = Outcome.from_json(outcome.to_json())
     for name in ("chosen", "free", "risks", "violated"):
         np.testing.assert_array_equal(getattr(again, name), getattr(outcome, name))
@@ -125,8 +125,8 @@ def test_a_search_never_asks_for_held_out_losses() -> None:
         return task.free(split, config, rows)
 
     sealed = Task(**{**vars(task), "losses": losses, "free": free})
-    setting = Assignment(sealed, at.problem_at(sealed, (0.16,)), 500, seed=0)
-    found = Guided(GUIDED, safe=True)(setting)
+    assignment = Assignment(sealed, cells.problem_at(sealed, (0.16,)), 500, seed=0)
+    found = Guided(GUIDED, safe=True)(assignment)
     assert len(found.configs) == task.n_trials
     assert found.configs[0] == task.safe
 
@@ -134,12 +134,12 @@ def test_a_search_never_asks_for_held_out_losses() -> None:
 @pytest.mark.parametrize("name", ["fairness_gap", "waterbirds_worst", "pruning_drop"])
 @pytest.mark.parametrize("family", ["auto", "hoeffding_bentkus"])
 def test_other_limits_are_replayed_as_run_test_tests_them(name: str, family: str) -> None:
-    task = at.load(name, 0)
+    task = cells.load(name, 0)
     assert task.grid is not None
     configs = list(task.grid)[:: len(task.grid) // 10]
-    problem = at.problem_at(task, task.cells[-1], family)
+    problem = cells.problem_at(task, task.cells[-1], family)
     splits = some_splits(task, 3)
-    outcome = replay(task, problem, configs, see(task, configs), splits)
+    outcome = replay(task, problem, configs, sum_validation(task, configs), splits)
     rows = [task.losses("validation", config) for config in configs]
     beside = problem.beside[0]
     table = {problem.names[0]: np.stack([row[problem.names[0]] for row in rows])}

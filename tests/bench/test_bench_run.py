@@ -88,6 +88,6 @@ def test_a_missing_table_is_a_line_not_a_crash(
         run(["vae"], ["uniform"], out=tmp_path / "out", jobs=1)
 
 
-def test_unknown_names_are_told(tmp_path: Path) -> None:
+def test_unknown_names_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="A method is one of"):
         run(["synthetic"], ["guidde"], out=tmp_path)

@@ -8,7 +8,7 @@ import pytest
 
 from experiments import labels_saved
 from experiments.adaptive_peers import adaptive_crossings, prediction_powered, r_autoeval_plus
-from riskpilot.statistics.operating import outlook
+from riskpilot.statistics.sequential.operating import outlook
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,10 @@ from experiments.tuning import shown
 from experiments.tuning.plans import PLANS, test_with, two_chains
 from experiments.tuning.problems import CLIFF_STEPS, cliffs
 from experiments.tuning.searches import SEARCHES
-from riskpilot.bench import cells as at
-from riskpilot.bench import tasks
+from riskpilot.bench import cells, tasks
 from riskpilot.bench.methods import METHODS, Assignment
 from riskpilot.bench.replay import replay
-from riskpilot.bench.validation_sums import see
+from riskpilot.bench.validation_sums import sum_validation
 
 test_with.__test__ = False  # a function of the experiment
 
@@ -21,15 +20,15 @@ test_with.__test__ = False  # a function of the experiment
 @pytest.fixture(scope="module")
 def synthetic():
     task = tasks.synthetic(n_validation=400, n_held_out=1_000)
-    problem = at.problem_at(task, (0.16,))
-    return task, problem, Assignment(task, problem, 500, 0), at.draw_splits(task, 6)
+    problem = cells.problem_at(task, (0.16,))
+    return task, problem, Assignment(task, problem, 500, 0), cells.draw_splits(task, 6)
 
 
 def test_the_default_is_the_default(synthetic):
-    task, problem, setting, splits = synthetic
-    found = SEARCHES["default"](setting)
-    assert found.configs == METHODS["guided"].search(setting).configs
-    seen = see(task, found.configs)
+    task, problem, assignment, splits = synthetic
+    found = SEARCHES["default"](assignment)
+    assert found.configs == METHODS["guided"].search(assignment).configs
+    seen = sum_validation(task, found.configs)
     ours = test_with("default", task, problem, found.configs, seen, splits)
     official = replay(task, problem, found.configs, seen, splits, smooth=True)
     np.testing.assert_array_equal(ours.chosen, official.chosen)
@@ -40,17 +39,17 @@ def test_the_default_is_the_default(synthetic):
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_every_search_differs_from_the_default_and_runs(synthetic, name):
-    _, _, setting, _ = synthetic
-    configs = SEARCHES[name](setting).configs
+    _, _, assignment, _ = synthetic
+    configs = SEARCHES[name](assignment).configs
     assert len(configs) == (5 if name.startswith("half") else 10)
     assert len({config["x1"] for config in configs}) == len(configs)
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_every_plan_chooses_what_it_tested(synthetic, name):
-    task, problem, setting, splits = synthetic
-    configs = SEARCHES["default"](setting).configs
-    outcome = test_with(name, task, problem, configs, see(task, configs), splits)
+    task, problem, assignment, splits = synthetic
+    configs = SEARCHES["default"](assignment).configs
+    outcome = test_with(name, task, problem, configs, sum_validation(task, configs), splits)
     assert set(outcome.chosen) <= {-1, *range(len(configs))}
     assert (outcome.chosen >= 0).mean() > 0.5
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import riskpilot as rp
-from riskpilot.guarantee.region import interval
+from riskpilot.guarantee.region import interval, region_of
 from riskpilot.losses import validation_losses
 from riskpilot.statistics import families
 
@@ -103,7 +103,7 @@ def test_several_risks_each_bring_their_interval():
     losses = validation_losses(
         problem, {"a": np.zeros((1, 100), bool), "b": np.ones((1, 100), bool), "cost": [1.0]}
     )
-    a, b = rp.GuidedSampler(problem, seed=0).region(losses, 200)
+    a, b = region_of(losses, 200)
     assert a.feasible
     assert not b.feasible
     assert b.needs == families.smallest_n("binomial", 0.001, 0.1)

@@ -8,7 +8,7 @@ import pytest
 from exact import assert_super_uniform, shows_rate_above
 from scipy.stats import norm
 
-from riskpilot.statistics.judged import add_judged, log_judged, start_judged
+from riskpilot.statistics.judged.testing import add_judged, log_judged, start_judged
 
 STREAMS = 10_000
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from exact import assert_rate_at_most, assert_super_uniform, shows_rate_above
 
-from riskpilot.statistics import streams
-from riskpilot.statistics.boundary import allowed_errors, exact_boundary, quadratic
-from riskpilot.statistics.capital import add_losses, log_anytime_betting, start_capital
 from riskpilot.statistics.families import log_binomial
-from riskpilot.statistics.sequential import log_boundary
+from riskpilot.statistics.sequential import streams
+from riskpilot.statistics.sequential.boundary import allowed_errors, exact_boundary, quadratic
+from riskpilot.statistics.sequential.capital import add_losses, log_anytime_betting, start_capital
+from riskpilot.statistics.sequential.counts import log_boundary
 
 STREAMS = 10_000
 SAMPLES = 3_000

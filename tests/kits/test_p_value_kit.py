@@ -186,7 +186,8 @@ def plain_betting(losses, limit, delta, known=None):
         variance = squares / (gains_seen + 1)
         if known is not None:
             mean, spread, n = known
-            at_limit = limit * ((spread + mean**2) / mean - limit) if mean else 0.0
+            size = min((spread + mean**2) / mean, 1.0) if mean else 0.0
+            at_limit = limit * (size - limit)
             n = min(n, 200)
             pooled = (squares + n * max(spread, at_limit)) / (gains_seen + 1 + n)
             variance = max(variance, pooled)

@@ -17,7 +17,8 @@ from riskpilot.losses import (
 )
 from riskpilot.statistics import GroupSummary
 from riskpilot.statistics.contrasts import Claim, log_p_of_pairs
-from riskpilot.study.records import RiskRecord, trials_without_losses
+from riskpilot.study.records import RiskRecord
+from riskpilot.study.trials import finished
 
 UNIT = rp.Problem([rp.Risk("error", 0.2)], "cost")
 SIGNED = rp.Problem([rp.Risk("error", 0.2, low=-1)], "cost")
@@ -257,8 +258,8 @@ def test_trials_that_plain_optuna_finished_are_counted():
         return rp.Evaluation({"error": rng.random(50) < 0.1, "cost": 1.0})
 
     study.optimize(rp.objective(study, evaluate), n_trials=2)
-    assert trials_without_losses(study) == []
+    assert finished(study).without_losses == ()
     study.tell(study.ask(), [0.1, 1.0])
     study.tell(study.ask(), state=optuna.trial.TrialState.FAIL)
     study.ask()
-    assert trials_without_losses(study) == [2]
+    assert finished(study).without_losses == (2,)

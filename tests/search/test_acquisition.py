@@ -7,13 +7,9 @@ import numpy as np
 import pytest
 
 import riskpilot as rp
-from riskpilot.search.acquisition import (
-    Observations,
-    fixed_reference,
-    guided_reference,
-    novelty,
-    one_sided_reference,
-)
+from riskpilot.search import Observations
+from riskpilot.search.acquisition import novelty
+from riskpilot.search.choices import fixed_reference, guided_reference, one_sided_reference
 
 REGION = [
     SimpleNamespace(alpha_max=0.2, low=0.15, high=0.25),
@@ -53,7 +49,7 @@ def test_a_one_sided_reference_exists_where_no_configuration_is_inside():
     assert np.isfinite(one_sided_reference(REGION, means, OBSERVED)).all()
 
 
-def test_the_fixed_reference_is_the_worst_seen_and_knows_no_region():
+def test_the_fixed_reference_is_the_worst_observed_value_and_knows_no_region():
     for region in (REGION, REGION[::-1]):
         np.testing.assert_array_equal(
             fixed_reference(region, OBSERVED * 3, OBSERVED), [0.9, 0.9, 7.0]

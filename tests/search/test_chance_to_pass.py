@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from riskpilot.guarantee.pareto import hypervolume_improvement
 from riskpilot.guarantee.region import Interval, interval
 from riskpilot.problem.problem import Risk
-from riskpilot.search.acquisition import as_they_are, chance_to_pass
+from riskpilot.search.choices import as_they_are, chance_to_pass
+from riskpilot.search.hypervolume import hypervolume_improvement
 
 
 @pytest.mark.parametrize("n_risks", [1, 2])

@@ -7,8 +7,8 @@ import pytest
 
 from riskpilot.errors import LossError, LossRangeError, ProblemError
 from riskpilot.statistics.families import log_binomial
-from riskpilot.statistics.judge_worth import judged_power, labels_worth
-from riskpilot.statistics.judged import add_judged, log_judged, start_judged
+from riskpilot.statistics.judged.testing import add_judged, log_judged, start_judged
+from riskpilot.statistics.judged.worth import judged_power, labels_worth
 
 LOG_DELTA = math.log(0.1)
 

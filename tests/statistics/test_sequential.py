@@ -8,18 +8,18 @@ import pytest
 from scipy.stats import binom
 
 from riskpilot.errors import LossError, LossRangeError, ProblemError
-from riskpilot.statistics import streams
-from riskpilot.statistics.bets import slope
-from riskpilot.statistics.boundary import (
+from riskpilot.statistics.sequential import streams
+from riskpilot.statistics.sequential.bets import slope
+from riskpilot.statistics.sequential.boundary import (
     advance,
     allowed_errors,
     exact_boundary,
     largest_critical,
     start_walk,
 )
-from riskpilot.statistics.capital import add_losses, log_anytime_betting, start_capital
-from riskpilot.statistics.operating import crossing_chances, outlook, simulate_sequence
-from riskpilot.statistics.sequential import add_counts, log_boundary, start_counts
+from riskpilot.statistics.sequential.capital import add_losses, log_anytime_betting, start_capital
+from riskpilot.statistics.sequential.counts import add_counts, log_boundary, start_counts
+from riskpilot.statistics.sequential.operating import crossing_chances, outlook, simulate_sequence
 
 LOG_DELTA = math.log(0.1)
 

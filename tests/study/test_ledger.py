@@ -282,7 +282,7 @@ def test_an_entry_carries_the_statistic_and_the_groups():
     assert "these groups: f, m; it says nothing of any other group" in certificate.promise
 
 
-def test_calibration_losses_that_were_exchanged_after_a_question_are_told(study, monkeypatch):
+def test_calibration_losses_that_were_exchanged_after_a_question_are_refused(study, monkeypatch):
     rp.select(study)
     other = np.random.default_rng(9).random((1, 400)) < 0.01
     monkeypatch.setattr("riskpilot.study.asking.read_calibration", lambda *args: {"error": other})
@@ -327,7 +327,7 @@ def test_what_cannot_be_asked_is_refused(study, keyword, garbage, error):
 # --- trials without losses -----------------------------------------------------------------------
 
 
-def test_trials_told_by_plain_optuna_are_counted_and_told(study):
+def test_trials_that_plain_optuna_finished_are_counted_and_named(study):
     for _ in range(2):
         study.tell(study.ask({"x": optuna.distributions.FloatDistribution(0, 1)}), [0.1, 0.2])
     selection = rp.select(study)

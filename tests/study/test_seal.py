@@ -64,15 +64,16 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_another_question_than_the_sealed_one_is_told(study, other):
+def test_another_question_than_the_sealed_one_is_a_difference(study, other):
     ask, word = OTHERS[other]
     sealed = rp.seal(study)
     found = rp.verify(ask(study).certificate, study=study, seal=sealed)
     assert not found.ok
-    assert any(told.startswith(f"the seal has the {word} ") for told in found.differences), found
+    start = f"the seal has the {word} "
+    assert any(difference.startswith(start) for difference in found.differences), found
 
 
-def test_more_trials_than_were_sealed_are_told(study):
+def test_more_trials_than_were_sealed_are_a_difference(study):
     sealed = rp.seal(study)
     study.optimize(rp.objective(study, evaluate), n_trials=1)
     found = rp.verify(rp.select(study).certificate, study=study, seal=sealed)
@@ -92,7 +93,7 @@ def test_a_seal_is_made_before_its_question_is_asked(study):
     assert "1 earlier question" in str(found)
 
 
-def test_a_seal_that_is_younger_than_the_question_is_told(study, monkeypatch):
+def test_a_seal_that_is_younger_than_the_question_is_a_difference(study, monkeypatch):
     monkeypatch.setattr("riskpilot.guarantee.seals.now", lambda: "2999-01-01T00:00:00+00:00")
     sealed = rp.seal(study)
     found = rp.verify(rp.select(study).certificate, study=study, seal=sealed)

@@ -1,4 +1,4 @@
-"""Plans that go by smoothed risks: what they gain, where they are left out, what is told."""
+"""Plans by smoothed risks: what they gain, where they are left out, how they are checked."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 import riskpilot as rp
 from riskpilot.losses import validation_losses
 from riskpilot.study.as_tables import study_losses
-from riskpilot.study.sampler import smoothed_risks
+from riskpilot.study.smoothing import smoothed_risks
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost", delta=0.1)
 SPACE = {"x": FloatDistribution(0.0, 1.0)}
@@ -107,13 +107,13 @@ def test_the_certificate_holds_the_estimates_and_can_be_computed_again(study):
     assert again == certificate
 
 
-def test_estimates_that_the_losses_do_not_lead_to_are_told(study):
+def test_estimates_that_the_losses_do_not_lead_to_are_a_difference(study):
     certificate = rp.select(study).certificate
     table = study_losses(study)
     turned = [[1 - value for value in row] for row in certificate.estimates]
     changed = dataclasses.replace(certificate, estimates=turned)
     found = rp.verify(changed, validation=table.validation, calibration=table.calibration)
-    assert any("the estimates are not those" in told for told in found.differences)
+    assert any("the estimates are not those" in difference for difference in found.differences)
     short = dataclasses.replace(certificate, estimates=certificate.estimates[:-1])
     with pytest.raises(rp.CertificateError, match="19, 1"):
         rp.verify(short, validation=table.validation, calibration=table.calibration)

@@ -159,19 +159,19 @@ def test_a_calibration_that_breaks_off_goes_on_where_it_stood():
 
 @pytest.mark.parametrize("kind", ["binary", "real"])
 def test_calibrate_may_not_hand_back_the_validation_losses(kind):
-    seen = {}
+    stored = {}
 
     def remember(trial):
         x = trial.suggest_float("x", 0, 1)
         losses = draw(x, 300, trial.number)
         if kind == "real":
             losses = losses * np.random.default_rng(trial.number).random(300)
-        seen[trial.number] = losses
+        stored[trial.number] = losses
         return rp.Evaluation({"error": losses, "cost": 1 - x})
 
     study = run(rp.create_study(PROBLEM, seed=0), remember, 4)
     with pytest.raises(rp.LeakageError, match="must not share examples"):
-        rp.select(study, calibrate=lambda trial: {"error": seen[trial.number]})
+        rp.select(study, calibrate=lambda trial: {"error": stored[trial.number]})
     assert rp.ledger(study) == []
 
 
@@ -213,8 +213,8 @@ def test_validation_sets_of_unequal_size_fail_their_trial():
         "FAIL",
         "COMPLETE",
     ]
-    told = study.trials[2].user_attrs["riskpilot:error"]
-    assert "same validation examples, but this one has 250 where the first had 300" in told
+    message = study.trials[2].user_attrs["riskpilot:error"]
+    assert "same validation examples, but this one has 250 where the first had 300" in message
 
 
 def test_workers_that_began_at_once_with_unequal_validation_sets_are_found_by_select():

@@ -29,25 +29,21 @@ class Cache:
         self._connection.close()
 
     def get(self, key: str) -> Any:
-        """The value, or None where there is none yet."""
+        """Return the value of a key, or None where there is none yet."""
         row = self._connection.execute("SELECT value FROM runs WHERE key = ?", (key,)).fetchone()
         return None if row is None else json.loads(row[0])
 
     def put(self, values: Mapping[str, Any]) -> None:
+        """Store values by key."""
         rows = [(key, json.dumps(value)) for key, value in values.items()]
         with self._connection:
             self._connection.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?)", rows)
 
 
-def digest(*parts: Any) -> str:
-    """Compute the SHA-256 digest of plain JSON values."""
-    return digest_of(parts)
-
-
-def settings(value: Any) -> Any:
-    """A frozen dataclass as plain JSON; functions by name."""
+def as_json(value: Any) -> Any:
+    """Write a frozen dataclass as plain JSON, with functions by name."""
     if is_dataclass(value):
-        found = {field.name: settings(getattr(value, field.name)) for field in fields(value)}
+        found = {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
         return {"type": type(value).__name__, **found}
     return getattr(value, "__qualname__", value)
 
@@ -57,11 +53,12 @@ def source_digest(modules: Iterable[str]) -> str:
 
     ``modules``: names below ``riskpilot``; a package stands for every module inside it.
     """
-    return digest([_source(name) for name in modules])
+    return digest_of([_source(name) for name in modules])
 
 
 @lru_cache
 def _source(module: str) -> list[str]:
+    """Digest the files of a module or a package."""
     spec = find_spec(module if module.startswith("riskpilot.") else f"riskpilot.{module}")
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(
@@ -74,4 +71,5 @@ def _source(module: str) -> list[str]:
 
 
 def file_digest(path: Path) -> str:
+    """Compute the SHA-256 digest of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from riskpilot.bench import tasks
 from riskpilot.bench.tasks import Task
-from riskpilot.common import IntArray
 from riskpilot.errors import TableError
 from riskpilot.problem import Problem
 
+IntArray = npt.NDArray[np.intp]
 Cell = tuple[float, ...]
 
 DELTA = 0.1
@@ -35,17 +36,17 @@ class Splits:
 
 @lru_cache(maxsize=2)
 def load(name: str, variant: int) -> Task:
-    """A task by its name; ``variant`` for those that come in several versions."""
+    """Load a task by its name; ``variant``: which of its versions, where it has several."""
     return tasks.load(name, seed=variant) if name in VARIANTS else tasks.load(name)
 
 
 def variant_of(name: str, seed: int) -> int:
-    """Which version of a task the given search seed runs on."""
+    """Return which version of a task the given search seed runs on."""
     return seed % VARIANTS.get(name, 1)
 
 
 def available(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The tasks that can run, and for the others why not."""
+    """Return the tasks that can run, and for the others why they cannot."""
     ready, missing = [], {}
     for name in names:
         if name != "synthetic":
@@ -59,11 +60,12 @@ def available(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def n_calibration(task: Task) -> int:
+    """Return how many of the held-out examples are for calibration."""
     return N_CALIBRATION.get(task.name, task.size["held_out"] // 2)
 
 
 def draw_splits(task: Task, n_splits: int) -> Splits:
-    """The same splits for every method, limit and search seed, so that runs can be paired."""
+    """Draw splits, the same for every method, limit and search seed, so that runs can be paired."""
     m, size = n_calibration(task), task.size["held_out"]
     shuffles = [np.random.default_rng([2024, i]).permutation(size) for i in range(n_splits)]
     rows = np.array(shuffles, dtype=np.intp)
@@ -71,8 +73,10 @@ def draw_splits(task: Task, n_splits: int) -> Splits:
 
 
 def problem_at(task: Task, cell: Cell | None, family: str = "auto") -> Problem:
-    """The task's problem with the limits of a cell (open where None), tested by ``family`` where
-    the statistic can be."""
+    """Give a task's problem the limits of a cell; None leaves them open.
+
+    ``family``: the p-values of the test, for statistics that these can test.
+    """
     limits: Sequence[float | None] = [None] * len(task.problem.risks) if cell is None else cell
     risks = [
         replace(risk, limit=limit, p_value=family if family in risk.tests else "auto")

@@ -1,4 +1,4 @@
-"""All searches and replays of a run: which are still missing, and two cores to make them."""
+"""All searches and replays of a run: which are still missing, and the processes that make them."""
 
 import multiprocessing
 import os
@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.bench import cells as at
-from riskpilot.bench import tasks
-from riskpilot.bench.cache import Cache, digest, file_digest, settings, source_digest
+from riskpilot.bench import cells, tasks
+from riskpilot.bench.cache import Cache, as_json, file_digest, source_digest
 from riskpilot.bench.cells import Cell, Splits
 from riskpilot.bench.methods import METHODS, Assignment, Method
-from riskpilot.bench.replay import NOTHING, Outcome, measure, replay
-from riskpilot.bench.searches import Found
+from riskpilot.bench.replay import NOTHING, Outcome, outcome_on_test, replay
+from riskpilot.bench.searches import SearchResult
 from riskpilot.bench.tasks import Task
-from riskpilot.bench.validation_sums import see
+from riskpilot.bench.validation_sums import sum_validation
+from riskpilot.common import digest_of
 
 # Every search and every test depends on these; results are made again when any of them changes.
 CORE = (
@@ -28,6 +28,7 @@ CORE = (
     "bench.replay",
     "bench.cells",
     "bench.searches",
+    "bench.tasks.task",
     "bench.validation_sums",
     "common",
     "guarantee",
@@ -43,7 +44,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 @dataclass(frozen=True)
 class Key:
-    """Names one replay: task, limits, method, family of p-values, search seed."""
+    """The name of one replay: task, limits, method, family of p-values, search seed."""
 
     task: str
     cell: Cell
@@ -77,15 +78,16 @@ class Scope:
     every_cell: bool = True
 
     def cells(self, task: Task, method: Method) -> list[Cell]:
+        """Return the cells in which a method is run: all of a task's, or every second one."""
         some = not (self.every_cell and method.every_cell)
         return list(task.cells)[1::2] if some else list(task.cells)
 
 
 def plan_jobs(scope: Scope) -> list[Job]:
-    """Every job of a run; slow ones first within a task."""
+    """Plan every job of a run; within a task, those that serve all limits come first."""
     jobs: list[Job] = []
     for name in scope.tasks:
-        task = at.load(name, 0)
+        task = cells.load(name, 0)
         methods = [METHODS[m] for m in scope.methods if METHODS[m].suits(task)]
         for method in sorted(methods, key=lambda m: m.looks_at_limits):
             for seed in job_seeds(name, method, scope.n_seeds):
@@ -94,32 +96,36 @@ def plan_jobs(scope: Scope) -> list[Job]:
 
 
 def job_seeds(task: str, method: Method, n_seeds: int) -> list[int]:
-    """The seeds to search with; a method without randomness needs one for each variant."""
+    """Return the seeds to search with; a method without randomness needs one for each variant."""
     if method.seeded:
         return list(range(n_seeds))
-    return sorted({at.variant_of(task, seed) for seed in range(n_seeds)})
+    return sorted({cells.variant_of(task, seed) for seed in range(n_seeds)})
 
 
 def seed_of(task: str, method: Method, seed: int) -> int:
-    """The seed of the job that serves search seed ``seed``."""
-    return seed if method.seeded else at.variant_of(task, seed)
+    """Return the seed of the job that serves search seed ``seed``."""
+    return seed if method.seeded else cells.variant_of(task, seed)
 
 
 def _jobs(scope: Scope, task: Task, method: Method, seed: int) -> Iterator[Job]:
-    cells = scope.cells(task, method)
-    for group in [[cell] for cell in cells] if method.looks_at_limits else [cells]:
+    """Make the jobs of one method with one seed: one per cell, or one for all cells."""
+    all_cells = scope.cells(task, method)
+    for group in [[cell] for cell in all_cells] if method.looks_at_limits else [all_cells]:
         cell = group[0] if method.looks_at_limits else None
-        search_key = digest(
-            "search",
-            _table_digest(task.name),
-            source_digest([task.losses.__module__, *CORE]),
-            [task.name, at.variant_of(task.name, seed), task.n_trials, task.n_startup_trials],
-            [method.search_family, settings(method.search), cell, seed],
-            [at.DELTA, at.n_calibration(task)],
+        variant = cells.variant_of(task.name, seed)
+        search_key = digest_of(
+            [
+                "search",
+                _table_digest(task.name),
+                source_digest([task.losses.__module__, *CORE]),
+                [task.name, variant, task.n_trials, task.n_startup_trials],
+                [method.search_family, as_json(method.search), cell, seed],
+                [cells.DELTA, cells.n_calibration(task)],
+            ]
         )
         replays = {
-            Key(task.name, each, method.name, family, seed): digest(
-                "replay", search_key, method.smooth, each, family, scope.n_splits
+            Key(task.name, each, method.name, family, seed): digest_of(
+                ["replay", search_key, method.smooth, each, family, scope.n_splits]
             )
             for each in group
             for family in method.families or (NO_TEST,)
@@ -129,6 +135,7 @@ def _jobs(scope: Scope, task: Task, method: Method, seed: int) -> Iterator[Job]:
 
 @lru_cache
 def _table_digest(task: str) -> str:
+    """Compute the digest of a task's table; the synthetic task has none."""
     return "" if task == "synthetic" else file_digest(tasks.table_path(task))
 
 
@@ -152,6 +159,7 @@ def run_jobs(
 def _results(
     waiting: Sequence[tuple[Job, Any, list[Key]]], workers: int
 ) -> Iterator[tuple[Job, dict[str, Any]]]:
+    """Work on jobs, in this process or in several, and give their values as they come."""
     if workers == 1:
         for job, found, missing in waiting:
             yield job, work(job, found, missing)
@@ -169,7 +177,7 @@ def _results(
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Processes started inside use one thread each for linear algebra."""
+    """Let processes that are started inside use one thread each for linear algebra."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
@@ -183,40 +191,41 @@ def _one_thread() -> Iterator[None]:
 
 
 def work(job: Job, found: Mapping[str, Any] | None, missing: Iterable[Key]) -> dict[str, Any]:
-    """Search where nothing was found yet, replay what is missing; values for the cache."""
-    task = at.load(job.task, at.variant_of(job.task, job.seed))
+    """Search where nothing was found yet, replay what is missing; return values for the cache."""
+    task = cells.load(job.task, cells.variant_of(job.task, job.seed))
     method = METHODS[job.method]
     values: dict[str, Any] = {}
     if found is None or not found["configs"]:
-        problem = at.problem_at(task, job.cell, method.search_family)
-        result = method.search(Assignment(task, problem, at.n_calibration(task), job.seed))
+        problem = cells.problem_at(task, job.cell, method.search_family)
+        result = method.search(Assignment(task, problem, cells.n_calibration(task), job.seed))
         stored = asdict(result)
         if not method.seeded:
             stored["configs"] = []  # cheaper to make again than to keep
         values[job.search_key] = stored
     else:
-        result = Found(**found)
+        result = SearchResult(**found)
     splits = _splits(job.task, job.n_splits)
-    seen = see(task, result.configs)
+    sums = sum_validation(task, result.configs)
     for key in missing:
         if method.families:
-            problem = at.problem_at(task, key.cell, key.family)
-            outcome = replay(task, problem, result.configs, seen, splits, smooth=method.smooth)
+            problem = cells.problem_at(task, key.cell, key.family)
+            outcome = replay(task, problem, result.configs, sums, splits, smooth=method.smooth)
         else:
             outcome = _without_test(task, key.cell, result, splits)
         values[job.replays[key]] = outcome.to_json()
     return values
 
 
-def _without_test(task: Task, cell: Cell, found: Found, splits: Splits) -> Outcome:
-    """The same choice on every split, whatever the calibration examples say."""
-    problem = at.problem_at(task, cell)
+def _without_test(task: Task, cell: Cell, found: SearchResult, splits: Splits) -> Outcome:
+    """Make the same choice on every split, whatever the calibration examples say."""
+    problem = cells.problem_at(task, cell)
     row = NOTHING if found.chosen is None else found.chosen
     chosen = np.full(len(splits.test), row, dtype=np.intp)
     safest = found.configs[0] if task.safe is None else task.safe
-    return measure(task, problem, found.configs, chosen, safest, splits, len(found.configs))
+    return outcome_on_test(task, problem, found.configs, chosen, safest, splits, len(found.configs))
 
 
 @lru_cache(maxsize=2)
 def _splits(task: str, n_splits: int) -> Splits:
-    return at.draw_splits(at.load(task, 0), n_splits)
+    """Draw the splits of a task once for all its jobs."""
+    return cells.draw_splits(cells.load(task, 0), n_splits)

@@ -13,20 +13,20 @@ from riskpilot.bench.baselines import (
     RandomSampler,
     best_feasible,
 )
-from riskpilot.bench.searches import Found, run_search
+from riskpilot.bench.searches import SearchResult, run_search
 from riskpilot.bench.tasks import Task
 from riskpilot.problem import Problem
-from riskpilot.search import acquisition
-from riskpilot.study import (
+from riskpilot.search import (
     GUIDED,
     HVI,
     ONE_SIDED,
     PAPER,
-    GuidedSampler,
     Strategy,
+    choices,
     default_pool_size,
     uniform,
 )
+from riskpilot.study import GuidedSampler
 
 FAMILIES = ("auto", "hoeffding_bentkus", "hoeffding")
 DELTA_PRIMES = (1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.1)
@@ -48,17 +48,19 @@ class Assignment:
 class Search(Protocol):
     """A frozen dataclass whose fields are its settings."""
 
-    def __call__(self, setting: Assignment, /) -> Found: ...
+    def __call__(self, assignment: Assignment, /) -> SearchResult: ...
 
 
 @dataclass(frozen=True)
 class Method:
-    """``looks_at_limits``: searched anew for every cell, else once for all of them; ``seeded``:
-    whether the seed matters; ``search_family``: the p-values that the search expects;
-    ``families``: those of the test, none for no test;
-    ``smooth``: whether the plan goes by smoothed estimates;
-    ``tasks``: those it is meant for; ``every_cell``: or every second one; ``ablation``: left out of
-    the main comparison."""
+    """A method that is compared.
+
+    ``looks_at_limits``: whether it searches anew for every cell, or once for all of them;
+    ``seeded``: whether the seed matters; ``search_family``: the p-values that the search expects;
+    ``families``: those of the test, none for no test; ``smooth``: whether the plan goes by smoothed
+    estimates; ``tasks``: the tasks it is meant for; ``every_cell``: whether it is run in every
+    cell, or in every second one; ``ablation``: whether it is left out of the main comparison.
+    """
 
     name: str
     label: str
@@ -73,6 +75,7 @@ class Method:
     ablation: bool = False
 
     def suits(self, task: Task) -> bool:
+        """Tell whether the method can be run on a task, and is meant for it."""
         if self.name == "dense":
             return task.grid is not None
         return self.tasks is None or task.name in self.tasks
@@ -80,33 +83,37 @@ class Method:
 
 @dataclass(frozen=True)
 class Guided:
-    """A search by `GuidedSampler`. ``n_trials``: the task's N where None; ``share``: of it. Of the
-    evaluations, the paper's share is initial; the default has its own, at most half."""
+    """A search by `GuidedSampler`.
+
+    ``n_trials``: the number of evaluations, by default the task's N; ``share``: the share of the
+    task's N otherwise. The initial pool is the paper's share of the evaluations; the default
+    strategy has its own size, which is at most half of them.
+    """
 
     strategy: Strategy
     safe: bool
     share: float = 1.0
     n_trials: int | None = None
 
-    def __call__(self, setting: Assignment) -> Found:
-        task = setting.task
+    def __call__(self, assignment: Assignment) -> SearchResult:
+        task = assignment.task
         n_trials = self.n_trials or max(round(self.share * task.n_trials), 2)
         startup = max(round(n_trials * task.n_startup_trials / task.n_trials), 2)
         if self.strategy.pool is GUIDED.pool:  # the size of its pool is part of the method
             startup = min(default_pool_size(len(task.space)), (n_trials + 1) // 2)
         sampler = GuidedSampler(
-            setting.problem,
+            assignment.problem,
             n_startup_trials=startup,
-            seed=setting.seed,
+            seed=assignment.seed,
             strategy=self.strategy,
-            n_calibration=setting.n_calibration,
+            n_calibration=assignment.n_calibration,
         )
         return run_search(
             task,
-            setting.problem,
+            assignment.problem,
             sampler,
             n_trials=n_trials,
-            n_calibration=setting.n_calibration,
+            n_calibration=assignment.n_calibration,
             safe=task.safe if self.safe else None,
         )
 
@@ -117,30 +124,31 @@ class Baseline:
 
     kind: str
 
-    def __call__(self, setting: Assignment) -> Found:
-        task = setting.task
+    def __call__(self, assignment: Assignment) -> SearchResult:
+        task = assignment.task
         return run_search(
             task,
-            setting.problem,
-            _sampler(self.kind, setting),
+            assignment.problem,
+            _sampler(self.kind, assignment),
             n_trials=task.n_trials,
-            n_calibration=setting.n_calibration,
+            n_calibration=assignment.n_calibration,
             choose=best_feasible if self.kind == "practice" else None,
         )
 
 
-def _sampler(kind: str, setting: Assignment) -> BaseSampler:
-    startup, seed = setting.task.n_startup_trials, setting.seed
+def _sampler(kind: str, assignment: Assignment) -> BaseSampler:
+    """Make the sampler of a baseline."""
+    startup, seed = assignment.task.n_startup_trials, assignment.seed
     match kind:
         case "uniform":
-            return GridSampler(setting.task.space, setting.task.n_trials, seed=seed)
-        case "random" if len(setting.task.space) == 1:
+            return GridSampler(assignment.task.space, assignment.task.n_trials, seed=seed)
+        case "random" if len(assignment.task.space) == 1:
             return RandomSampler(seed=seed)
         case "random":
-            return LatinHypercubeSampler(n_trials=setting.task.n_trials, seed=seed)
+            return LatinHypercubeSampler(n_trials=assignment.task.n_trials, seed=seed)
         case "practice":
             return ConstrainedSampler(n_startup_trials=startup, seed=seed)
-    # The last two need an extra: imported by whoever runs them.
+    # The last two need an extra package, so that only who runs them imports them.
     module = import_module(f"riskpilot.bench.baselines.{kind}")
     make = module.EHVISampler if kind == "ehvi" else module.ParEGOSampler
     sampler: BaseSampler = make(n_startup_trials=startup, seed=seed)
@@ -149,19 +157,20 @@ def _sampler(kind: str, setting: Assignment) -> BaseSampler:
 
 @dataclass(frozen=True)
 class Dense:
-    """Every configuration of the grid: the result that few evaluations are measured by."""
+    """A search of every configuration of the grid, by which few evaluations are measured."""
 
-    def __call__(self, setting: Assignment) -> Found:
-        assert setting.task.grid is not None
-        return Found(list(setting.task.grid))
+    def __call__(self, assignment: Assignment) -> SearchResult:
+        assert assignment.task.grid is not None
+        return SearchResult(list(assignment.task.grid))
 
 
 def _baseline(name: str, label: str) -> Method:
+    """Make the method of a baseline, which ignores the limits."""
     return Method(name, label, Baseline(name), looks_at_limits=False)
 
 
 def delta_prime_method(name: str, value: float) -> str:
-    """The method that is ``name`` with another delta'; itself where it is its own."""
+    """Return the name of the method with another delta'; its own name where that is its own."""
     strategy = {each: strategy for each, _, strategy, _ in PRESETS}[name]
     return name if value == strategy.delta_prime else f"{name}_delta_prime_{value:g}"
 
@@ -178,6 +187,7 @@ class Piece:
 
     @property
     def method(self) -> Method:
+        """The default without this piece."""
         return Method(
             f"guided_without_{self.name}",
             f"guided without {self.name.replace('_', ' ')}",
@@ -192,12 +202,12 @@ PIECES = (
     Piece(
         "soft_edges",
         "the region has soft edges: risks on the scale of their chance to pass",
-        replace(GUIDED, reference=acquisition.guided_reference, scale=acquisition.as_they_are),
+        replace(GUIDED, reference=choices.guided_reference, scale=choices.as_they_are),
     ),
     Piece(
         "posterior_front",
         "the front is that of posterior means, not of raw observations",
-        replace(GUIDED, front=acquisition.observed_front),
+        replace(GUIDED, front=choices.observed_front),
     ),
     Piece(
         "own_pool",

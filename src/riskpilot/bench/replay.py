@@ -15,14 +15,15 @@ import numpy.typing as npt
 
 from riskpilot.bench.cells import Splits
 from riskpilot.bench.tasks import Task
-from riskpilot.bench.validation_sums import Seen
-from riskpilot.common import Array, FloatArray, IntArray
+from riskpilot.bench.validation_sums import ValidationSums
+from riskpilot.common.arrays import Array, FloatArray
 from riskpilot.guarantee import TestPlan, fixed_sequence, freeze_plan, log_p
 from riskpilot.losses import calibration_losses, value_of
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import Mean, Summary, TestSettings, families, shuffled
 from riskpilot.study import smoothed_risks
 
+IntArray = npt.NDArray[np.intp]
 Config = dict[str, Any]
 
 NOTHING = -1
@@ -34,7 +35,7 @@ _BETTING_NUMBERS = 8_000_000  # losses per call of the betting test
 class Outcome:
     """What happened on each of k splits.
 
-    ``chosen``: row of the configuration that was chosen, -1 where nothing was certified;
+    ``chosen``: the row of the configuration that was chosen, -1 where nothing was certified;
     ``free``: its free objective on test, or that of the safest configuration where nothing was
     certified; ``risks``: its limited risks on test, shape (k, c), NaN where nothing was certified;
     ``violated``: whether a population risk of the chosen configuration lies above its limit.
@@ -70,16 +71,16 @@ def replay(
     task: Task,
     problem: Problem,
     configs: Sequence[Config],
-    seen: Seen,
+    sums: ValidationSums,
     splits: Splits,
     *,
     smooth: bool = False,
 ) -> Outcome:
     """Plan on validation, then test in sequence and choose on every split.
 
-    ``smooth``: as in `riskpilot.select`.
+    ``smooth``: whether the plan goes by smoothed risks, as in `riskpilot.select`.
     """
-    validation = seen.under(problem)
+    validation = sums.under(problem)
     estimates = smoothed_risks(task.space, configs, validation) if smooth else None
     plan = freeze_plan(validation, estimates=estimates)
 
@@ -93,13 +94,13 @@ def replay(
     positions = best[n_passed]
     chosen = np.where(positions == NOTHING, NOTHING, np.array(plan.order)[positions])
     safest = configs[plan.order[0]] if task.safe is None else task.safe
-    return measure(task, problem, configs, chosen, safest, splits, len(plan.order))
+    return outcome_on_test(task, problem, configs, chosen, safest, splits, len(plan.order))
 
 
 def passed_in_sequence(
     plan: TestPlan, losses: Callable[[Sequence[int]], dict[str, Array]], splits: Splits
 ) -> IntArray:
-    """How many candidates pass on each split before the first that does not, shape (splits,).
+    """Count the candidates that pass on each split before the first that does not, (splits,).
 
     ``losses``: those of some rows on all held-out examples, by risk, shape (rows, M). A front can
     have thousands of candidates, so they are tested in blocks, and only on splits still going.
@@ -124,7 +125,7 @@ def log_p_values(
     calibration: IntArray,
     positions: slice = slice(None),
 ) -> FloatArray:
-    """The log p-value of each split and candidate, the worst over the risks; (splits, candidates).
+    """Compute log p-values, the worst over the risks, shape (splits, candidates).
 
     ``losses``: by risk, those of the candidates on all held-out examples, shape (n, M), and what
     stands beside them, shape (M,); ``calibration``: the rows of each split, shape (splits, m);
@@ -143,19 +144,19 @@ def log_p_values(
         if plan.families[risk.name] == "betting":
             by_risk.append(_betting(risk, settings, unit, calibration))
         else:
-            sums = _sums(unit, inside)
-            by_risk.append(families.log_p_from_sums(settings.family, sums, risk.unit_limit).T)
+            summary = _sums(unit, inside)
+            by_risk.append(families.log_p_from_sums(settings.family, summary, risk.unit_limit).T)
     worst: FloatArray = np.max(by_risk, axis=0)
     return worst
 
 
 def _argmin_so_far(values: FloatArray) -> IntArray:
-    """The place of the smallest of the first 1, 2, ... values, the first of equals."""
+    """Find the smallest of the first 1, 2, ... values, the first of equals; shape (n,)."""
     smaller = values < np.minimum.accumulate(np.r_[np.inf, values])[:-1]
     return np.maximum.accumulate(np.where(smaller, np.arange(len(values)), 0))
 
 
-def measure(
+def outcome_on_test(
     task: Task,
     problem: Problem,
     configs: Sequence[Config],
@@ -164,7 +165,7 @@ def measure(
     splits: Splits,
     n_candidates: int,
 ) -> Outcome:
-    """What the configurations ``chosen`` on the splits cost on test, and whether limits held."""
+    """Measure on test what the ``chosen`` configurations cost, and whether limits held."""
     limits = np.array([risk.limit for risk in problem.risks])
     free = np.empty(len(chosen))
     risks = np.full((len(chosen), len(limits)), np.nan)
@@ -186,7 +187,7 @@ def measure(
 def _population(
     task: Task, config: Config, losses: dict[str, Array], problem: Problem
 ) -> FloatArray:
-    """The true risks where the task knows them, else those of all held-out examples."""
+    """Return the true risks where the task knows them, else those of all held-out examples."""
     if task.population is not None:
         truth = task.population(config)
         return np.array([truth[name] for name in problem.names])
@@ -194,6 +195,7 @@ def _population(
 
 
 def _value(risk: Risk, losses: dict[str, Array], rows: IntArray | slice) -> float:
+    """Compute a risk from the losses of one configuration on some rows."""
     values = np.asarray(losses[risk.name], dtype=np.float64)[rows]
     if risk.statistic == Mean():
         return float(np.nanmean(values))
@@ -208,6 +210,7 @@ def _split_by_split(
     losses: dict[str, Array],
     calibration: IntArray,
 ) -> FloatArray:
+    """Compute the log p-values of a risk one split after the other, (splits, candidates)."""
     problem = Problem([risk], plan.problem.minimize, plan.problem.delta)
     names = (risk.name, *problem.beside)
     rows = range(len(losses[risk.name]))
@@ -219,6 +222,7 @@ def _split_by_split(
 
 
 def _to_unit(risk: Risk, values: Array) -> FloatArray:
+    """Move losses to the unit scale."""
     unit = np.asarray(values, dtype=np.float64)
     if (risk.low, risk.high) == (0.0, 1.0):
         return unit
@@ -226,7 +230,10 @@ def _to_unit(risk: Risk, values: Array) -> FloatArray:
 
 
 def _sums(unit: FloatArray, indicator: FloatArray) -> Summary:
-    """Sums over the calibration rows of every split; arrays of shape (n, splits)."""
+    """Sum losses over the calibration rows of every split; arrays of shape (n, splits).
+
+    ``indicator``: 1 where an example is a calibration example of a split, shape (M, splits).
+    """
     counts = ~np.isnan(unit)
     filled = np.where(counts, unit, 0.0)
     above_zero = np.asarray(filled > 0, dtype=np.float64)
@@ -242,7 +249,10 @@ def _sums(unit: FloatArray, indicator: FloatArray) -> Summary:
 def _betting(
     risk: Risk, settings: TestSettings, unit: FloatArray, calibration: IntArray
 ) -> FloatArray:
-    """As in `riskpilot.guarantee.testing`: a fixed shuffle, then one example after the other."""
+    """Bet against the limit on every split at once, as `riskpilot.guarantee` does on one.
+
+    The examples are shuffled as the plan says, and then taken one after the other.
+    """
     n_splits, m = calibration.shape
     rows = calibration[:, shuffled(m, settings.seed)]
     result = np.empty((n_splits, len(unit)))

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.bench import cells as at
+from riskpilot.bench import cells
 from riskpilot.bench.cache import Cache
 from riskpilot.bench.cells import Cell
 from riskpilot.bench.jobs import NO_TEST, Job, Key, Scope, seed_of
 from riskpilot.bench.methods import METHODS
 from riskpilot.bench.replay import NOTHING, Outcome
-from riskpilot.common import BoolArray, FloatArray
+from riskpilot.common.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Names what a row of the results is about."""
+    """What a row of the results is about."""
 
     task: str
     cell: Cell
@@ -27,7 +27,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Runs:
-    """S search seeds x K splits. ``free``, ``nothing``, ``violated``: (S, K); ``risks``: (S, K, c).
+    """The outcomes of S search seeds on K splits each.
+
+    ``free``, ``nothing``, ``violated``: shape (S, K); ``risks``: shape (S, K, c).
 
     ``free`` counts a run that certified nothing with the safest configuration's free objective.
     """
@@ -42,8 +44,11 @@ class Runs:
 
 
 @dataclass(frozen=True)
-class Picture:
-    """One guided search, for drawing. ``points``: (n, c + 1), the risks and then the free one."""
+class Snapshot:
+    """One guided search at its end, for drawing.
+
+    ``points``: shape (n, c + 1), the risks and then the free objective of what was evaluated.
+    """
 
     task: str
     cell: Cell
@@ -53,18 +58,21 @@ class Picture:
 
 @dataclass(frozen=True)
 class Results:
+    """Everything that a run made."""
+
     scope: Scope
     runs: dict[Entry, Runs]
     names: dict[str, tuple[str, ...]]
     """For each task the names of its risks, and last that of the free objective."""
     cells: dict[str, list[Cell]]
-    pictures: list[Picture]
+    snapshots: list[Snapshot]
 
     def get(self, task: str, cell: Cell, method: str, family: str = "auto") -> Runs | None:
+        """Return the outcomes of a method in a cell, or None where it was not run there."""
         return self.runs.get(Entry(task, cell, method, family))
 
     def entries(self) -> list[tuple[str, Cell]]:
-        """Every task and cell that was run."""
+        """List every task and cell that was run."""
         return [(task, cell) for task in self.scope.tasks for cell in self.cells[task]]
 
 
@@ -72,37 +80,38 @@ def collect(scope: Scope, jobs: Sequence[Job], cache: Cache) -> Results:
     """Read everything a run made from the cache."""
     outcomes: dict[Key, Outcome] = {}
     searches: dict[Key, dict[str, Any]] = {}
-    pictures = []
+    snapshots = []
     for job in jobs:
         search = cache.get(job.search_key)
         for key, stored in job.replays.items():
             outcomes[key] = Outcome.from_json(cache.get(stored))
             searches[key] = search
         if job.method == "guided" and job.seed == 0 and job.cell == _middle(scope, job.task):
-            pictures.append(_picture(job, search))
+            snapshots.append(_snapshot(job, search))
     runs: dict[Entry, Runs] = {}
     for key in outcomes:
         entry = Entry(key.task, key.cell, key.method, key.family)
         if entry not in runs:
             runs[entry] = _runs(scope, entry, outcomes, searches)
-    names, cells = {}, {}
+    names, run_cells = {}, {}
     for name in scope.tasks:
-        task = at.load(name, 0)
+        task = cells.load(name, 0)
         names[name] = (*task.problem.names, task.problem.minimize)
-        cells[name] = scope.cells(task, METHODS["guided"])
-    return Results(scope, runs, names, cells, pictures)
+        run_cells[name] = scope.cells(task, METHODS["guided"])
+    return Results(scope, runs, names, run_cells, snapshots)
 
 
 def _runs(
     scope: Scope, entry: Entry, outcomes: dict[Key, Outcome], searches: dict[Key, dict[str, Any]]
 ) -> Runs:
+    """Put the outcomes of all search seeds together."""
     method = METHODS[entry.method]
     keys = [
         Key(entry.task, entry.cell, entry.method, entry.family, seed_of(entry.task, method, seed))
         for seed in range(scope.n_seeds)
     ]
     each = [outcomes[key] for key in keys]
-    grid = at.load(entry.task, 0).grid
+    grid = cells.load(entry.task, 0).grid
     counts = [len(searches[key]["configs"]) or len(grid or ()) for key in keys]
     return Runs(
         free=np.array([one.free for one in each]),
@@ -116,24 +125,28 @@ def _runs(
 
 
 def _middle(scope: Scope, task: str) -> Cell:
-    cells = scope.cells(at.load(task, 0), METHODS["guided"])
-    return cells[len(cells) // 2]
+    """Return the cell in the middle of those in which the guided search was run."""
+    found = scope.cells(cells.load(task, 0), METHODS["guided"])
+    return found[len(found) // 2]
 
 
-def _picture(job: Job, search: dict[str, Any]) -> Picture:
-    task = at.load(job.task, at.variant_of(job.task, job.seed))
+def _snapshot(job: Job, search: dict[str, Any]) -> Snapshot:
+    """Evaluate what a search evaluated once more on validation, for drawing."""
+    task = cells.load(job.task, cells.variant_of(job.task, job.seed))
     points = []
     for config in search["configs"]:
         losses = task.losses("validation", config)
         risks = [float(np.nanmean(losses[name])) for name in task.problem.names]
         points.append([*risks, task.free("validation", config, None)])
     assert job.cell is not None
-    return Picture(job.task, job.cell, np.array(points), search["picture"])
+    return Snapshot(job.task, job.cell, np.array(points), search["snapshot"])
 
 
 def tested(method: str) -> bool:
+    """Tell whether a method tests what it found."""
     return bool(METHODS[method].families)
 
 
 def family_label(family: str) -> str:
+    """Return what a family of p-values is called in tables."""
     return {"auto": "default", NO_TEST: "no test"}.get(family, family.replace("_", "-"))

@@ -1,4 +1,4 @@
-"""The whole replay: plan, run what is missing, summarise, draw, write the page."""
+"""The whole replay: it plans, runs what is missing, summarises, draws and writes the page."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,7 +14,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from riskpilot.bench import cells as at
+from riskpilot.bench import cells
 from riskpilot.bench import tasks as all_tasks
 from riskpilot.bench.cache import Cache
 from riskpilot.bench.jobs import Job, Scope, plan_jobs, run_jobs
@@ -55,7 +55,7 @@ def run(
     chosen = list(methods or (QUICK_METHODS if quick else METHODS))
     _check("A task", names, all_tasks.NAMES)
     _check("A method", chosen, tuple(METHODS))
-    ready, missing = at.available(names)
+    ready, missing = cells.available(names)
     for name, reason in missing.items():
         console.print(f"[yellow]{name} is left out.[/yellow] {reason}")
     if not ready:
@@ -81,12 +81,14 @@ def run(
 
 
 def _check(what: str, names: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse a name that is not known."""
     unknown = [name for name in names if name not in known]
     if unknown:
         raise TableError(f"{what} is one of {', '.join(known)}, but one is {unknown[0]!r}.")
 
 
 def _run_with_progress(jobs: list[Job], cache: Cache, workers: int, console: Console) -> None:
+    """Run jobs and show how far they are."""
     columns = (
         TextColumn("{task.description:32}"),
         BarColumn(),
@@ -104,6 +106,7 @@ def _run_with_progress(jobs: list[Job], cache: Cache, workers: int, console: Con
 
 
 def _write(results: Results, out: Path, command: str, missing: dict[str, str]) -> None:
+    """Write tables, figures and the page."""
     rows = cell_rows(results)
     write_csv(out / "cells.csv", [row for row in rows if not METHODS[row["method"]].ablation])
     write_csv(out / "ablations.csv", [row for row in rows if METHODS[row["method"]].ablation])
@@ -116,6 +119,7 @@ def _write(results: Results, out: Path, command: str, missing: dict[str, str]) -
 
 
 def _claim_row(claim: Claim) -> Row:
+    """Write a claim as a row of a table."""
     return {**asdict(claim), "missed": "; ".join(claim.missed), "verdict": claim.verdict}
 
 
@@ -126,6 +130,7 @@ def _command(
     splits: int | None,
     quick: bool,
 ) -> str:
+    """Write the command that makes the same run again."""
     parts = ["riskpilot bench", *(["--quick"] if quick else [])]
     parts += [f"--task {name}" for name in tasks or ()]
     parts += [f"--method {name}" for name in methods or ()]
@@ -134,5 +139,5 @@ def _command(
 
 
 def _replayed() -> list[str]:
-    """The paper's cells; second forms of its tasks are run by their names."""
+    """Return the tasks of the paper; their second forms are run only when they are named."""
     return [name for name in all_tasks.NAMES if name not in all_tasks.SECOND_FORMS]

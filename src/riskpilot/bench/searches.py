@@ -14,25 +14,28 @@ from optuna.trial import TrialState
 from riskpilot.bench.tasks import Task
 from riskpilot.losses import Evaluation
 from riskpilot.problem import Problem
-from riskpilot.study import create_study, objective, picture
+from riskpilot.study import create_study, objective, search_snapshot
 
 Config = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Found:
-    """``configs``: in the order of evaluation; ``picture``: region and reference point of a guided
-    search at its end; ``chosen``: what a method without a test would deploy; ``seconds``: of
-    processor time."""
+class SearchResult:
+    """What a search found.
+
+    ``configs``: the configurations in the order of evaluation; ``snapshot``: region and reference
+    point of a guided search at its end; ``chosen``: the row that a method without a test would
+    deploy; ``seconds``: the processor time that it took.
+    """
 
     configs: Sequence[Config]
-    picture: dict[str, Any] | None = None
+    snapshot: dict[str, Any] | None = None
     chosen: int | None = None
     seconds: float = 0.0
 
 
 def evaluate(task: Task, trial: optuna.Trial) -> Evaluation:
-    """Validation alone: a search must not even be able to see held-out losses."""
+    """Evaluate a trial on validation alone: a search must not be able to see held-out losses."""
     config = task.suggest(trial)
     return Evaluation(
         validation={
@@ -51,7 +54,7 @@ def run_search(
     n_calibration: int,
     safe: Config | None = None,
     choose: Callable[[optuna.Study], Config | None] | None = None,
-) -> Found:
+) -> SearchResult:
     """Let a sampler propose ``n_trials`` configurations, one after the other.
 
     ``choose``: how a method without a test makes its choice from the finished study.
@@ -68,11 +71,11 @@ def run_search(
     seconds = time.process_time() - start
     done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     configs = [{name: trial.params[name] for name in task.space} for trial in done]
-    drawn = picture(study, problem)
+    snapshot = search_snapshot(study, problem)
     chosen = None if choose is None else choose(study)
-    return Found(
+    return SearchResult(
         configs,
-        None if drawn is None else asdict(drawn),
+        None if snapshot is None else asdict(snapshot),
         None if chosen is None else configs.index(chosen),
         seconds,
     )

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from riskpilot.bench.tasks import Task
-from riskpilot.common import FloatArray
+from riskpilot.common.arrays import FloatArray
 from riskpilot.losses import RiskLosses, ValidationLosses, validation_losses
 from riskpilot.problem import Problem
 from riskpilot.statistics import AnySummary, GroupSummary, Summary
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What n configurations lose on validation, whatever the limits. ``free``: shape (n,)."""
+class ValidationSums:
+    """The validation losses of n configurations, whatever the limits. ``free``: shape (n,)."""
 
     summaries: dict[str, AnySummary]
     digests: dict[str, tuple[bytes, ...]]
@@ -23,7 +23,7 @@ class Seen:
     n_examples: int
 
     def under(self, problem: Problem) -> ValidationLosses:
-        """The same losses under a problem with limits."""
+        """Return the same losses under a problem with limits."""
         risks = {
             risk.name: RiskLosses(
                 risk, None, self.n_examples, self.summaries[risk.name], self.digests[risk.name]
@@ -32,14 +32,8 @@ class Seen:
         }
         return ValidationLosses(problem, risks, self.free, None)
 
-    def means(self, problem: Problem) -> FloatArray:
-        """Validation means of the risks, shape (n, c)."""
-        return np.column_stack(
-            [risk.from_unit(self.summaries[risk.name].mean) for risk in problem.risks]
-        )
 
-
-def see(task: Task, configs: Sequence[dict[str, Any]]) -> Seen:
+def sum_validation(task: Task, configs: Sequence[dict[str, Any]]) -> ValidationSums:
     """Evaluate configurations on validation one by one, so that a dense grid fits in memory."""
     rows = []
     for config in configs:
@@ -47,7 +41,7 @@ def see(task: Task, configs: Sequence[dict[str, Any]]) -> Seen:
         table[task.problem.minimize] = np.array([task.free("validation", config, None)])
         rows.append(validation_losses(task.problem, table))
     names = task.problem.names
-    return Seen(
+    return ValidationSums(
         summaries={name: _joined([row.risks[name].summary for row in rows]) for name in names},
         digests={name: tuple(row.risks[name].row_digests[0] for row in rows) for name in names},
         free=np.concatenate([row.free for row in rows]),
@@ -56,15 +50,17 @@ def see(task: Task, configs: Sequence[dict[str, Any]]) -> Seen:
 
 
 def _joined(parts: Sequence[AnySummary]) -> AnySummary:
+    """Join the sums of single configurations."""
     first = parts[0]
     if isinstance(first, GroupSummary):
         groups = [part.sums for part in parts if isinstance(part, GroupSummary)]
-        sums = tuple(_means(group) for group in zip(*groups, strict=True))
+        sums = tuple(_joined_plain(group) for group in zip(*groups, strict=True))
         return GroupSummary(first.statistic, first.names, sums)
-    return _means([part for part in parts if isinstance(part, Summary)])
+    return _joined_plain([part for part in parts if isinstance(part, Summary)])
 
 
-def _means(parts: Sequence[Summary]) -> Summary:
+def _joined_plain(parts: Sequence[Summary]) -> Summary:
+    """Join sums that are not split by groups."""
     return Summary(
         n=np.concatenate([part.n for part in parts]),
         total=np.concatenate([part.total for part in parts]),

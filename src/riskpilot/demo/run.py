@@ -18,7 +18,7 @@ import optuna
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # of scikit-learn
 
-from riskpilot.common import BoolArray, FloatArray, IntArray
+from riskpilot.common.arrays import BoolArray, FloatArray, IntArray
 from riskpilot.datasets import load_adult
 from riskpilot.losses import Evaluation
 from riskpilot.plots import save_figure

@@ -10,7 +10,7 @@ from riskpilot.guarantee.certificate_shape import (
     VERSIONS,
     check_certificate,
 )
-from riskpilot.guarantee.pareto import hypervolume_improvement, non_dominated
+from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.power import (
     MOST_EXAMPLES,
     RiskPlan,
@@ -39,7 +39,7 @@ from riskpilot.guarantee.question import (
     numbers_of,
     question_digest,
 )
-from riskpilot.guarantee.region import DELTA_PRIME, Interval, interval
+from riskpilot.guarantee.region import DELTA_PRIME, Interval, interval, region_of
 from riskpilot.guarantee.risk_tests import family, fewest_examples, log_p, steering_family
 from riskpilot.guarantee.seals import Seal, differences_from_seal, make_seal
 from riskpilot.guarantee.testing import TestPlan, TestResult, freeze_plan, run_test
@@ -78,7 +78,6 @@ __all__ = [
     "from_description",
     "groups_in_words",
     "holm",
-    "hypervolume_improvement",
     "interval",
     "is_whole",
     "issue",
@@ -92,6 +91,7 @@ __all__ = [
     "plan_calibration",
     "planning_family",
     "question_digest",
+    "region_of",
     "run_test",
     "samples_to_pass",
     "split_labelled",

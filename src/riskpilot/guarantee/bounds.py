@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.optimize import brentq
 
-from riskpilot.common import FloatArray
+from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee.risk_tests import log_p as log_p_of
 from riskpilot.guarantee.testing import TestPlan, TestResult
 from riskpilot.losses import RiskLosses

@@ -308,9 +308,9 @@ def promise_of(question: Question, chosen: int | None, use: Use) -> str:
     limits = " and ".join(map(str, plan.problem.risks))
     config = config_of(question.configs, plan.order[chosen])
     return (
-        f"With probability at least {percent(one_minus(plan.problem.delta))} over the draw of the "
-        f"calibration data, the configuration {config} has {limits} on new data from the "
-        f"same distribution.{groups_in_words(plan.groups)}{_again(use)}"
+        f"With probability at least {percent(one_minus(plan.problem.delta))} over the draw of "
+        f"validation and calibration data, the configuration {config} has {limits} on new data "
+        f"from the same distribution.{groups_in_words(plan.groups)}{_again(use)}"
     )
 
 

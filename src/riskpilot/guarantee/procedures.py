@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from riskpilot.common import BoolArray, FloatArray
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.errors import ProblemError
 
 _ROUNDING = 1e-12  # by so much may sums of weights and of edges exceed 1

@@ -3,9 +3,11 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
 from scipy.special import ndtri
 
-from riskpilot.guarantee.risk_tests import fewest_examples, steering_family
+from riskpilot.guarantee.risk_tests import family, fewest_examples, steering_family
+from riskpilot.losses import ValidationLosses
 from riskpilot.problem import Risk
 from riskpilot.statistics import largest_passing_mean
 
@@ -109,3 +111,42 @@ def _edge(family: str, limit: float, n: int, delta_prime: float, std: float | No
     if not 0 < limit < 1:
         return limit
     return largest_passing_mean(family, limit, n, delta_prime, std) or 0.0
+
+
+def region_of(
+    validation: ValidationLosses,
+    n_calibration: int | None,
+    *,
+    region_family: str | None = None,
+    delta_prime: float = DELTA_PRIME,
+) -> list[Interval]:
+    """Compute the region of interest that sample sizes and the spread of validation losses imply.
+
+    ``n_calibration``: as many as validation examples where None. ``region_family``: the p-value
+    behind the bounds; that of each risk's own test where None. A risk with an open limit has an
+    interval without edges.
+    """
+    m = n_calibration or validation.n_examples
+    region = []
+    for risk in validation.problem.risks:
+        if risk.limit is None:
+            region.append(_NO_LIMIT)
+            continue
+        summary = validation.risks[risk.name].summary
+        n_validation = max(round(float(np.median(summary.n))), 1)
+        nearest = int(np.argmin(np.abs(summary.mean - risk.unit_limit)))
+        part = interval(
+            risk,
+            region_family or family(risk, summary.binary),
+            n_validation=n_validation,
+            # A conditional risk counts only a share of the examples: the same share on both.
+            n_calibration=max(round(m * n_validation / validation.n_examples), 1),
+            delta=validation.problem.delta,
+            delta_prime=delta_prime,
+            std=float(summary.standard_deviation[nearest]),
+        )
+        region.append(part)
+    return region
+
+
+_NO_LIMIT = Interval(math.inf, math.inf, math.inf, 0, feasible=True)

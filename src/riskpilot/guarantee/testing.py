@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import BoolArray, FloatArray, digest_of
+from riskpilot.common import digest_of
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.errors import LossError, ProblemError
-from riskpilot.guarantee.pareto import non_dominated
+from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.procedures import Procedure, aims, check_procedure, fixed_sequence
 from riskpilot.guarantee.risk_tests import family, log_p, log_p_for_order, starts
 from riskpilot.losses import CalibrationLosses, ValidationLosses

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import Array, FloatArray
+from riskpilot.common.arrays import Array, FloatArray
 from riskpilot.errors import LossError
 from riskpilot.losses.intake import in_double, number_array, outside, shown, text_array
 from riskpilot.problem import Risk

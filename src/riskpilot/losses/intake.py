@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import Array, BoolArray, FloatArray
+from riskpilot.common.arrays import Array, BoolArray, FloatArray
 from riskpilot.errors import LossError
 
 TextArray = npt.NDArray[np.str_]

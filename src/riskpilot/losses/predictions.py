@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import Array, FloatArray, IntArray, is_flag, told
+from riskpilot.common import is_flag, told
+from riskpilot.common.arrays import Array, FloatArray, IntArray
 from riskpilot.errors import LossError, ProblemError
 from riskpilot.losses.values import numbers_of, plain_array, value_of
 from riskpilot.problem import KNOWN, Codes, Meaning, Metric, Problem, Risk, meaning

@@ -29,6 +29,14 @@ class _Losses:
         return len(next(iter(self.risks.values())).row_digests)
 
     @property
+    def values(self) -> FloatArray:
+        """The value of each risk for each configuration, in the units of losses, shape (n, c)."""
+        columns = [
+            risk.from_unit(self.risks[risk.name].summary.mean) for risk in self.problem.risks
+        ]
+        return np.column_stack(columns)
+
+    @property
     def n_examples(self) -> int:
         return max(losses.n_examples for losses in self.risks.values())
 

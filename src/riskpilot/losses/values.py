@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import Array, FloatArray, finite_number, told
+from riskpilot.common import finite_number, told
+from riskpilot.common.arrays import Array, FloatArray
 from riskpilot.errors import LossError
 from riskpilot.losses.splits import calibration_losses
 from riskpilot.problem import Problem, Risk

@@ -6,13 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.common import BoolArray, FloatArray
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.guarantee import Background, config_in_words
 from riskpilot.losses import ValidationLosses
 
 
 def validation_points(validation: ValidationLosses) -> FloatArray:
-    """Compute the validation values of the risks and the free objective, shape (n, c + 1)."""
+    """Compute where configurations lie on validation data.
+
+    Parameters
+    ----------
+    validation : ValidationLosses
+        The validation losses of n configurations, ``selection.validation``.
+
+    Returns
+    -------
+    array of shape (n, c + 1)
+        The values of the c risks, in the units of their losses, then the free objective.
+    """
     risks = [
         risk.from_unit(validation.risks[risk.name].summary.mean)
         for risk in validation.problem.risks

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from riskpilot.common import BoolArray, FloatArray
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.guarantee import (
     Background,
     Interval,

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import BoolArray, IntArray
+from riskpilot.common.arrays import BoolArray, IntArray
 
 Losses = npt.NDArray[Any]
 

@@ -1,5 +1,39 @@
-"""Where to evaluate next, as functions of arrays: surrogates, hypervolume, acquisition."""
+"""Where to evaluate next, as functions of arrays: surrogates, hypervolume, strategies, scores."""
 
-from riskpilot.search.acquisition import Front, Observations, Reference, Scale
+from riskpilot.search.acquisition import score
+from riskpilot.search.choices import Front, Reference, Scale, guided_reference
+from riskpilot.search.hypervolume import hypervolume_improvement
+from riskpilot.search.model import Model, Observations, fit_model, values_and_variances
+from riskpilot.search.pools import Pool, default_pool_size, uniform
+from riskpilot.search.strategies import (
+    GUIDED,
+    HVI,
+    ONE_SIDED,
+    PAPER,
+    Strategy,
+    check_delta_prime,
+    without_limits,
+)
 
-__all__ = ["Front", "Observations", "Reference", "Scale"]
+__all__ = [
+    "GUIDED",
+    "HVI",
+    "ONE_SIDED",
+    "PAPER",
+    "Front",
+    "Model",
+    "Observations",
+    "Pool",
+    "Reference",
+    "Scale",
+    "Strategy",
+    "check_delta_prime",
+    "default_pool_size",
+    "fit_model",
+    "guided_reference",
+    "hypervolume_improvement",
+    "score",
+    "uniform",
+    "values_and_variances",
+    "without_limits",
+]

@@ -12,14 +12,14 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 from scipy.optimize import minimize
 
-from riskpilot.common import FloatArray
+from riskpilot.common.arrays import FloatArray
 
 # Priors on the logarithms of the hyper-parameters: (mean, standard deviation). Inputs lie in the
 # unit cube and outputs are standardised, so that one set serves every problem.
 _OUTPUT_SCALE_PRIOR = (0.0, 1.0)
 _LENGTH_SCALE_PRIOR = (math.log(0.5), 0.75)  # the mean grows with log(d) / 2
 _NOISE_PRIOR = (math.log(1e-3), 1.5)
-# Bounds on the same, as they are.
+# Bounds on the hyper-parameters themselves, not on their logarithms.
 _OUTPUT_SCALE_BOUNDS = (1e-2, 1e2)
 _LENGTH_SCALE_BOUNDS = (2e-2, 1e2)
 _NOISE_BOUNDS = (1e-6, 1.0)
@@ -35,7 +35,7 @@ _ENOUGH = 128
 
 @dataclass(frozen=True)
 class Surrogate:
-    """A fitted process; `mean` and `mean_and_std` are in the units of the objective.
+    """A fitted Gaussian process, whose means and deviations are in the units of the objective.
 
     ``x``: (n, d); ``lengths``: (d,); ``factor``: (n, n), the lower Cholesky factor of the
     covariance of the observations, whose inverse times the observations are the ``weights``.
@@ -50,13 +50,16 @@ class Surrogate:
     scale: float
 
     def mean(self, x: FloatArray) -> FloatArray:
-        """The posterior mean at ``x``, shape (n, d). Returns shape (n,)."""
+        """Compute the posterior mean at ``x``, shape (n, d); returns shape (n,)."""
         step = max(1, _BLOCK_NUMBERS // len(self.x))
         parts = [self._covariance(x[i : i + step]) @ self.weights for i in range(0, len(x), step)]
         return self.offset + self.scale * np.concatenate([np.empty(0), *parts])
 
     def mean_and_std(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Posterior mean and standard deviation (of the objective, not of an observation)."""
+        """Compute the posterior mean and standard deviation of the objective, shape (n,) each.
+
+        The deviation is that of the objective itself, without the noise of an observation.
+        """
         cross = self._covariance(x)
         explained, _ = dtrtrs(self.factor, cross.T, lower=1)
         variance = self.output_scale - np.einsum("ij,ij->j", explained, explained)
@@ -64,15 +67,18 @@ class Surrogate:
         return self.offset + self.scale * (cross @ self.weights), self.scale * std
 
     def _covariance(self, x: FloatArray) -> FloatArray:
-        """Between the objective at ``x`` and at the observations, shape (len(x), n)."""
+        """Compute covariances between the objective at ``x`` and at the observations.
+
+        Returns shape (len(x), n).
+        """
         return self.output_scale * _correlation(x / self.lengths, self.x / self.lengths)
 
 
 def fit(x: FloatArray, y: FloatArray, noise_variance: FloatArray | None) -> Surrogate:
-    """Fit ``y``, shape (n,), at ``x``, shape (n, d) in the unit cube.
+    """Fit a process to the values ``y``, shape (n,), at ``x``, shape (n, d) in the unit cube.
 
     ``noise_variance``: the squared standard error of each observation, shape (n,); None where it
-    is not known, and then it is fitted along.
+    is not known, and then it is fitted with the other hyper-parameters.
     """
     offset, scale = float(np.mean(y)), float(np.std(y))
     if scale <= 1e-12 * max(1.0, abs(offset)):
@@ -94,6 +100,7 @@ def fit(x: FloatArray, y: FloatArray, noise_variance: FloatArray | None) -> Surr
 
 
 def _maximum(posterior: "_Posterior") -> FloatArray:
+    """Find the hyper-parameters, as logarithms, that maximise their posterior."""
     start, _, bounds = posterior.priors()  # the search starts where the prior is highest
     found = minimize(
         posterior, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_TOLERANCE
@@ -116,7 +123,7 @@ class _Posterior:
         self._mean, self._deviation, _ = self.priors()
 
     def priors(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Means, standard deviations, and bounds, shape (len(theta), 2), of theta."""
+        """Return means and standard deviations of theta, and its bounds, shape (len(theta), 2)."""
         length_mean, length_deviation = _LENGTH_SCALE_PRIOR
         lengths = [(length_mean + math.log(self._d) / 2, length_deviation)] * self._d
         noise = [_NOISE_PRIOR] if self._noise is None else []
@@ -126,13 +133,13 @@ class _Posterior:
         return table[:, 0], table[:, 1], np.log(bounds)
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """The value and its gradient."""
+        """Compute minus the log posterior and its gradient."""
         inverse_squares = np.exp(-2 * theta[1 : self._d + 1])
         correlation, r, decay = _matern(inverse_squares @ self._gaps)
         slope = (5 / 3) * (1 + r) * decay  # minus twice the derivative by the squared distance
         covariance, output_scale = self._covariance(theta, correlation)
         factor, info = dpotrf(covariance, lower=1, overwrite_a=1)
-        if info:  # not positive definite: no place to stay
+        if info:  # not positive definite, so that the optimiser must turn back
             return 1e25, np.zeros_like(theta)
         weights, _ = dpotrs(factor, self._y, lower=1)
         log_likelihood = -0.5 * (self._y @ weights) - np.log(factor.diagonal()).sum()
@@ -152,13 +159,13 @@ class _Posterior:
         return 0.5 * float(z @ z) - log_likelihood, z / self._deviation - gradient
 
     def solve(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The Cholesky factor of the observations' covariance, and the weights of their values."""
+        """Compute the Cholesky factor of the observations' covariance and the weights of values."""
         correlation, _, _ = _matern(np.exp(-2 * theta[1 : self._d + 1]) @ self._gaps)
         factor, _ = dpotrf(self._covariance(theta, correlation)[0], lower=1, overwrite_a=1)
         return factor, dpotrs(factor, self._y, lower=1)[0]
 
     def _covariance(self, theta: FloatArray, correlation: FloatArray) -> tuple[FloatArray, float]:
-        """Of the observations, its lower triangle, and the output scale."""
+        """Build the lower triangle of the covariance of observations; also return the scale."""
         n = len(self._y)
         output_scale = math.exp(theta[0])
         noise = math.exp(theta[-1]) if self._noise is None else self._noise
@@ -169,7 +176,7 @@ class _Posterior:
 
 
 def _large_factor(x: FloatArray, output_scale: float, noise: FloatArray | float) -> FloatArray:
-    """The Cholesky factor of the covariance at ``x``, shape (n, d), in the memory of one matrix."""
+    """Factor the covariance at ``x``, shape (n, d), by Cholesky in the memory of one matrix."""
     n = len(x)
     covariance = np.empty((n, n), order="F")
     step = max(1, _BLOCK_NUMBERS // n)
@@ -181,7 +188,7 @@ def _large_factor(x: FloatArray, output_scale: float, noise: FloatArray | float)
 
 
 def _correlation(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Between places that are divided by the length scales, shape (len(a), len(b))."""
+    """Compute correlations between places in units of the length scales, (len(a), len(b))."""
     squares = a @ (-2 * b.T)
     squares += (a**2).sum(axis=1)[:, None]
     squares += (b**2).sum(axis=1)
@@ -189,7 +196,10 @@ def _correlation(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _matern(squares: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Matern 5/2 at squared scaled distances; also r, the distances times sqrt(5), and exp(-r)."""
+    """Evaluate Matern 5/2 at squared scaled distances.
+
+    Also returns r, the distances times sqrt(5), and exp(-r).
+    """
     r = np.sqrt(5 * squares)
     decay = np.exp(-r)
     correlation = r / 3

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from riskpilot.common import FloatArray, card
+from riskpilot.common import card
+from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee import (
     Background,
     Certificate,

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.common import FloatArray, canonical, plain_configs
+from riskpilot.common import canonical, plain_configs
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import CertificateError, LossError
 from riskpilot.guarantee import (
     Certificate,

@@ -12,12 +12,11 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
-from optuna.trial import TrialState
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import column_or_1d
 
-from riskpilot.common import Array
+from riskpilot.common.arrays import Array
 from riskpilot.errors import ProblemError
 from riskpilot.guarantee import freeze_plan
 from riskpilot.losses import Evaluation
@@ -32,7 +31,7 @@ from riskpilot.sklearn.shared import (
     require_y,
     results_table,
 )
-from riskpilot.study import create_study, objective, record_of, select, validation_of
+from riskpilot.study import create_study, finished, objective, select, validation_of
 
 
 class RiskControlledSearch(WithPromise):
@@ -375,20 +374,17 @@ def _drop_dominated(study: optuna.Study, problem: Problem, models: dict[int, Any
     The plan decides. Which test "auto" stands for depends on whether all losses are 0/1, which a
     later trial may change, so that a model goes only where both plans leave it out.
     """
-    trials = [
-        trial
-        for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        if record_of(trial) is not None
-    ]
-    records = [record for trial in trials if (record := record_of(trial)) is not None]
+    done = finished(study)
     needed: set[int] = set()
     for test in ("auto", "betting"):
         risks = [
             replace(risk, p_value=test) if risk.p_value == "auto" else risk
             for risk in problem.risks
         ]
-        plan = freeze_plan(validation_of(Problem(risks, problem.minimize, problem.delta), records))
-        needed |= {trials[row].number for row in plan.order}
+        plan = freeze_plan(
+            validation_of(Problem(risks, problem.minimize, problem.delta), done.records)
+        )
+        needed |= {done.trials[row].number for row in plan.order}
     for number in models.keys() - needed:
         del models[number]
 

@@ -10,7 +10,8 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from riskpilot.common import Array, IntArray, told
+from riskpilot.common import told
+from riskpilot.common.arrays import Array, IntArray
 from riskpilot.errors import LossError, NotCertifiedError, ProblemError
 from riskpilot.losses import turned_round, value_of
 from riskpilot.problem import (

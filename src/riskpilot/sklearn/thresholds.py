@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from riskpilot.common import Array, IntArray
+from riskpilot.common.arrays import Array, IntArray
 from riskpilot.errors import LossError, ProblemError
 from riskpilot.guarantee import samples_to_pass
 from riskpilot.problem import Problem

@@ -9,55 +9,34 @@ from riskpilot.study.as_tables import (
 )
 from riskpilot.study.asking import seal, select
 from riskpilot.study.audit import audit, verify
-from riskpilot.study.creation import (
-    LimitSuggestion,
-    create_study,
-    load_study,
-    objective,
-    set_limits,
-    suggest_limits,
-)
+from riskpilot.study.creation import create_study, load_study
+from riskpilot.study.limits import LimitSuggestion, set_limits, suggest_limits
+from riskpilot.study.objectives import objective
 from riskpilot.study.question_ledger import ledger
-from riskpilot.study.records import PROBLEM_KEY, SETTINGS_KEY, problem_of, record_of, validation_of
-from riskpilot.study.sampler import (
-    GUIDED,
-    HVI,
-    ONE_SIDED,
-    PAPER,
-    GuidedSampler,
-    Strategy,
-    default_pool_size,
-    objectives,
-    picture,
-    sampler_for,
-    smoothed_risks,
-    split_trials,
-    uniform,
-)
+from riskpilot.study.records import PROBLEM_KEY, problem_of, settings_of, validation_of
+from riskpilot.study.sampler import GuidedSampler, sampler_for, search_snapshot
+from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.study.space import Space, from_unit, n_values, to_unit
 from riskpilot.study.status import QuestionStatus, RiskStatus, Status, study_status
 from riskpilot.study.storages import as_storage
+from riskpilot.study.trials import Finished, finished, finished_among, split_trials
 from riskpilot.study.workers import work
 
 __all__ = [
-    "GUIDED",
-    "HVI",
-    "ONE_SIDED",
-    "PAPER",
     "PROBLEM_KEY",
-    "SETTINGS_KEY",
+    "Finished",
     "GuidedSampler",
     "LimitSuggestion",
     "QuestionStatus",
     "RiskStatus",
     "Space",
     "Status",
-    "Strategy",
     "as_storage",
     "audit",
     "create_study",
-    "default_pool_size",
     "export_losses",
+    "finished",
+    "finished_among",
     "from_unit",
     "hide_password",
     "is_storage",
@@ -65,22 +44,20 @@ __all__ = [
     "load_study",
     "n_values",
     "objective",
-    "objectives",
     "open_study",
-    "picture",
     "problem_of",
-    "record_of",
     "sampler_for",
     "seal",
+    "search_snapshot",
     "select",
     "set_limits",
+    "settings_of",
     "smoothed_risks",
     "split_trials",
     "study_losses",
     "study_status",
     "suggest_limits",
     "to_unit",
-    "uniform",
     "validation_of",
     "verify",
     "work",

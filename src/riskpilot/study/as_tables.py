@@ -6,12 +6,11 @@ from urllib.parse import urlsplit
 
 import optuna
 from optuna.storages import BaseStorage
-from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.errors import StudyError, TableError
 from riskpilot.study.creation import load_study
 from riskpilot.study.question_ledger import ledger
-from riskpilot.study.records import joined, problem_of, read_calibration, read_validation, record_of
+from riskpilot.study.records import joined, problem_of, read_calibration, read_validation
 from riskpilot.study.storages import (
     clear_errors,
     hide_password,
@@ -19,6 +18,7 @@ from riskpilot.study.storages import (
     open_storage,
     without_password,
 )
+from riskpilot.study.trials import finished
 from riskpilot.tables import LossTable, save_losses
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
 def open_study(
     address: str, study_name: str | None = None, artifacts: str | Path | None = None
 ) -> optuna.Study:
-    """The study at a storage address, or in a SQLite or journal file.
+    """Open the study at a storage address, or in a SQLite or journal file.
 
     ``artifacts``: the folder of its losses, where it is not the one beside the file.
     """
@@ -58,12 +58,12 @@ def study_losses(
     trials: Collection[int] | None = None,
     tested: Sequence[int] | None = None,
 ) -> LossTable:
-    """The losses of a study whose calibration data a selection has opened.
+    """Read the losses of a study whose calibration data a selection has opened.
 
-    ``trials``: only those of these numbers, among which a question of the ledger chose; the study
-    may have gone on since. ``tested``: the rows, in testing order, whose calibration losses are
-    asked for; all by default, and where a row is not there. Others may have none, where `select`
-    made them.
+    ``trials``: the numbers of the trials among which a question of the ledger chose; the study may
+    have gone on since. ``tested``: the rows, in testing order, whose calibration losses are asked
+    for; all by default, and all where one of the rows is not there. Other rows may have none, where
+    `select` made the losses of candidates.
     """
     if not ledger(study):
         raise StudyError(
@@ -71,23 +71,52 @@ def study_losses(
             f"been selected from it yet. Select first, riskpilot.select(study), then export."
         )
     problem = problem_of(study)
-    finished = _finished(study)
+    chosen = finished(study).trials
     if trials is not None:
-        finished = [trial for trial in finished if trial.number in trials]
-    opened = finished
-    if tested is not None and all(row < len(finished) for row in tested):
-        opened = [finished[row] for row in tested]
+        chosen = [trial for trial in chosen if trial.number in trials]
+    opened = chosen
+    if tested is not None and all(row < len(chosen) for row in tested):
+        opened = [chosen[row] for row in tested]
     return LossTable(
-        joined(problem, (read_validation(study, problem, t) for t in finished), len(finished)),
+        joined(problem, (read_validation(study, problem, t) for t in chosen), len(chosen)),
         joined(problem, (read_calibration(study, problem, t) for t in opened), len(opened)),
-        tuple(dict(trial.params) for trial in finished),
+        tuple(dict(trial.params) for trial in chosen),
     )
 
 
 def export_losses(study: optuna.Study, path: str | Path) -> Path:
     """Write the losses of a study as an .npz table, with which others can verify its certificate.
 
-    Works after `select` alone: until then the calibration losses are sealed.
+    This works after `select` alone: until then the calibration losses are sealed.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        A study made by `create_study`, from which something was selected.
+    path : str or Path
+        The file to write.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+
+    Raises
+    ------
+    StudyError
+        If nothing has been selected yet, or the losses of a trial are gone.
+
+    Examples
+    --------
+    >>> import numpy as np, riskpilot as rp, tempfile
+    >>> study = rp.create_study(rp.Problem([rp.Risk("error", 0.2)], "cost"), seed=0)
+    >>> draws = np.random.default_rng(0).random((2, 500)) < 0.1
+    >>> evaluation = rp.Evaluation({"error": draws[0], "cost": 1.0}, {"error": draws[1]})
+    >>> study.optimize(rp.objective(study, lambda trial: evaluation), n_trials=1)
+    >>> certificate = rp.select(study).certificate
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     export_losses(study, f"{folder}/losses.npz").name
+    'losses.npz'
     """
     table = study_losses(study)
     return save_losses(
@@ -99,6 +128,7 @@ def export_losses(study: optuna.Study, path: str | Path) -> Path:
 
 
 def _storage(address: str) -> str | BaseStorage:
+    """Open the storage at an address or in a file that exists."""
     if "://" not in address:
         _existing(address, Path(address))
     else:
@@ -117,15 +147,10 @@ def _storage(address: str) -> str | BaseStorage:
 
 
 def _existing(address: str, path: Path) -> Path:
-    # SQLite would make an empty database of a name with a typing error.
+    """Return the path of a file that exists; SQLite would make an empty one of a slip."""
     if not path.is_file():
         raise TableError(
             f"There is no study at {hide_password(address)!r}: the file {str(path)!r} does not "
             f"exist. Give the path relative to the folder in which the command runs."
         )
     return path
-
-
-def _finished(study: optuna.Study) -> list[FrozenTrial]:
-    trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return [trial for trial in trials if record_of(trial) is not None]

@@ -9,7 +9,7 @@ from typing import Any
 import optuna
 from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
 from optuna.search_space import intersection_search_space
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
 from riskpilot.common import parse, plain_configs
 from riskpilot.errors import LossError, ProblemError, StudyError
@@ -30,17 +30,18 @@ from riskpilot.problem import Problem, Risk
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
 from riskpilot.study.question_ledger import enter, ledger, note_outcome
 from riskpilot.study.records import (
-    SETTINGS_KEY,
     calibration_of,
     check_validation_size,
     has_calibration,
     problem_of,
     read_calibration,
-    record_of,
+    settings_of,
     validation_of,
     write_calibration,
 )
-from riskpilot.study.sampler import picture, smoothed_risks
+from riskpilot.study.sampler import search_snapshot
+from riskpilot.study.smoothing import smoothed_risks
+from riskpilot.study.trials import finished
 
 Calibrate = Callable[[FrozenTrial], LossMapping]
 
@@ -55,10 +56,10 @@ def select(
     seed: int = 0,
     smooth: bool = True,
 ) -> Selection:
-    """Test a study's candidates on calibration data and choose (Algorithm alg:selection).
+    """Test a study's candidates on calibration data and choose the best one that passes.
 
-    The question is written to the study's ledger; the same question gives the same certificate
-    again.
+    This is the paper's Algorithm 1. The question is written to the study's ledger; the same
+    question gives the same certificate again.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ def select(
     Returns
     -------
     Selection
-        What was chosen, or None, with its certificate.
+        What was chosen, or that nothing could be certified, with the certificate.
 
     Raises
     ------
@@ -94,6 +95,18 @@ def select(
         If there is nothing to select from, or the ledger was changed.
     ProblemError
         If the question cannot be asked of this study.
+    LossError
+        If the calibration losses of a candidate cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np, riskpilot as rp
+    >>> study = rp.create_study(rp.Problem([rp.Risk("error", 0.2)], "cost"), seed=0)
+    >>> draws = np.random.default_rng(0).random((2, 500)) < 0.1
+    >>> evaluation = rp.Evaluation({"error": draws[0], "cost": 1.0}, {"error": draws[1]})
+    >>> study.optimize(rp.objective(study, lambda trial: evaluation), n_trials=1)
+    >>> rp.select(study).valid  # one trial without parameters, and it is certified
+    ({},)
     """
     if calibrate is not None and not callable(calibrate):
         raise StudyError(
@@ -120,7 +133,7 @@ def select(
             question.configs,
             question.trials,
             ledger(study),
-            picture(study, tested),
+            search_snapshot(study, tested),
             settled.left_out,
         ),
     )
@@ -146,8 +159,16 @@ def seal(
     ----------
     study : optuna.Study
         A study made by `create_study`, with finished trials.
-    procedure, problem, spend, seed, smooth
-        As `select` will get them.
+    procedure : Procedure, default fixed_sequence
+        How several candidates will be tested, as `select` will get it.
+    problem : Problem, optional
+        The problem that `select` will get; by default the study's own.
+    spend : float, default 1.0
+        The share of delta that `select` will get.
+    seed : int, default 0
+        The seed that `select` will get.
+    smooth : bool, default True
+        Whether `select` will smooth the risks.
 
     Returns
     -------
@@ -199,7 +220,9 @@ def space_as_json(space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
 
 def space_from_json(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
     """Read what `space_as_json` wrote."""
-    return {name: json_to_distribution(json.dumps(told)) for name, told in sorted(space.items())}
+    return {
+        name: json_to_distribution(json.dumps(stored)) for name, stored in sorted(space.items())
+    }
 
 
 @dataclass(frozen=True)
@@ -222,15 +245,15 @@ def _settle(
 ) -> _Settled:
     """Freeze the plan of a question from validation alone."""
     asked, spend = _check_question(study, procedure, problem, spend, smooth)
-    trials, left_out = considered(study)
+    done = finished(study)
+    trials, records, left_out = done.trials, done.records, done.without_losses
     if not trials:
         raise StudyError(
             f"There is nothing to select from: no trial of the study is complete with its losses. "
             f"{left_out_in_words(left_out)}{' ' if left_out else ''}Run "
             f"study.optimize(riskpilot.objective(study, evaluate), n_trials=...) first."
         )
-    records = [record for trial in trials if (record := record_of(trial)) is not None]
-    for record in records:  # of workers that began at the same moment
+    for record in records:  # workers that began at the same moment could not compare their sizes
         check_validation_size(records[0].n_validation, record.n_validation)
     tested = Problem(asked.risks, asked.minimize, asked.delta * spend)
     validation = validation_of(tested, records)
@@ -245,23 +268,15 @@ def _settle(
         spend=spend,
         space=None if estimates is None else space_as_json(space),
         trials=tuple(trial.number for trial in trials),
-        search_seed=study.user_attrs.get(SETTINGS_KEY, {}).get("seed"),
+        search_seed=settings_of(study).get("seed"),
     )
     return _Settled(question, validation, trials, left_out)
-
-
-def considered(study: optuna.Study) -> tuple[list[FrozenTrial], tuple[int, ...]]:
-    """The finished trials that carry losses, and the numbers of those that carry none."""
-    finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    trials = [trial for trial in finished if record_of(trial) is not None]
-    kept = {trial.number for trial in trials}
-    return trials, tuple(trial.number for trial in finished if trial.number not in kept)
 
 
 def _check_question(
     study: optuna.Study, procedure: Procedure, problem: Problem | None, spend: float, smooth: bool
 ) -> tuple[Problem, float]:
-    """The problem that is asked, and the share of its delta, if they can be asked of a study."""
+    """Return the problem that is asked and the share of its delta, if both suit the study."""
     if not isinstance(study, optuna.Study):
         raise StudyError(
             f"select takes a study, but got a {type(study).__name__}: {study!r}. "
@@ -293,14 +308,16 @@ def _check_question(
 
 
 def _quantity(risk: Risk) -> dict[str, Any]:
-    """A risk without its limit and its test."""
+    """Describe a risk without its limit and its test."""
     return {**risk.to_dict(), "limit": None, "p_value": None}
 
 
 def _calibration(
     study: optuna.Study, problem: Problem, trial: FrozenTrial, calibrate: Calibrate | None
 ) -> Mapping[str, Any]:
-    # Made once, as evaluations are: the same numbers answer every question, and an auditor's.
+    """Return the calibration losses of a trial; make and store them where there are none yet."""
+    # They are made once, as evaluations are: the same numbers answer every question, and an
+    # auditor's.
     if calibrate is None or has_calibration(study, trial):
         return read_calibration(study, problem, trial)
     losses = calibrate(trial)

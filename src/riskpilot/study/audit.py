@@ -10,7 +10,8 @@ import numpy as np
 import optuna
 from optuna.search_space import intersection_search_space
 
-from riskpilot.common import FloatArray, canonical, parse, signed_files
+from riskpilot.common import canonical, parse, signed_files
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import CertificateError, RiskpilotError, StudyError
 from riskpilot.guarantee import (
     SCHEMA,
@@ -27,9 +28,10 @@ from riskpilot.losses import LossMapping, ValidationLosses
 from riskpilot.problem import Problem
 from riskpilot.selection import Brought, Configs, Verification, compare
 from riskpilot.study.as_tables import is_storage, open_study, study_losses
-from riskpilot.study.asking import considered, space_as_json, space_from_json
+from riskpilot.study.asking import space_as_json, space_from_json
 from riskpilot.study.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
-from riskpilot.study.sampler import smoothed_risks
+from riskpilot.study.smoothing import smoothed_risks
+from riskpilot.study.trials import finished
 from riskpilot.tables import read_losses
 
 
@@ -52,9 +54,10 @@ def verify(
     ----------
     certificate : Certificate
         The certificate to check.
-    validation, calibration : mapping, optional
-        The losses, as `select_from_losses` takes them; calibration may hold the candidates alone,
-        in testing order.
+    validation : mapping, optional
+        The validation losses, as `select_from_losses` takes them.
+    calibration : mapping, optional
+        The calibration losses of all configurations, or of the candidates alone in testing order.
     configs : sequence of mapping, optional
         What the rows of the losses stand for. Without them the certificate's names are trusted.
     study : optuna.Study, optional
@@ -119,7 +122,7 @@ def audit(
     except CertificateError as error:
         if not _was_certificate(path):
             raise
-        return Verification((str(error),))  # edited: it says what the losses never said
+        return Verification((str(error),))  # it was edited, so that no losses can confirm it
     if is_storage(losses):
         study = open_study(losses, study_name, artifacts)
         return verify(certificate, study=study, seal=sealed)
@@ -136,7 +139,7 @@ def audit(
 
 
 def _was_certificate(path: Path) -> bool:
-    """Whether a file that cannot be read as a certificate was one before somebody changed it."""
+    """Tell whether a file that cannot be read as a certificate was one before it was changed."""
     try:
         data = parse(signed_files.load(path, "certificate"))
     except ValueError:
@@ -152,6 +155,7 @@ def _check_arguments(
     study: optuna.Study | None,
     seal: Seal | None,
 ) -> None:
+    """Refuse arguments of `verify` that are not of their kind, or that do not go together."""
     if not isinstance(certificate, Certificate):
         raise CertificateError(
             f"verify takes a Certificate, but got a {type(certificate).__name__}. "
@@ -177,6 +181,7 @@ def _check_arguments(
 
 
 def _procedure(certificate: Certificate, given: Procedure | None) -> Procedure:
+    """Return the procedure that was given, else the one that the certificate names."""
     if given is not None:
         check_procedure(given)
         return given
@@ -222,7 +227,7 @@ def _recomputed(certificate: Certificate, brought: Brought, procedure: Procedure
 
 
 def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought | None, list[str]]:
-    """What a study's storage says: losses, configurations, search space, and the ledger's words.
+    """Read what a study's storage says: losses, configurations, search space, and the ledger.
 
     None in place of losses where it cannot be the study of this certificate.
     """
@@ -235,11 +240,11 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
     differences = _differences_from_entry(entry, certificate)
     differences += _differences_from_outcome(answers.get(entry["use"]), certificate)
     wanted = set(trials_of(entry))
-    trials = [trial for trial in considered(study)[0] if trial.number in wanted]
+    trials = [trial for trial in finished(study).trials if trial.number in wanted]
     gone = sorted(wanted - {trial.number for trial in trials})
     if gone:
-        told = f"trial {gone[0]} was considered, and is not among the study's finished trials"
-        return None, [*differences, told]
+        lost = f"trial {gone[0]} was considered, and is not among the study's finished trials"
+        return None, [*differences, lost]
     rows = [candidate["row"] for candidate in certificate.candidates]
     try:
         table = study_losses(study, wanted, rows)
@@ -292,6 +297,7 @@ def _differences_from_entry(entry: Mapping[str, Any], certificate: Certificate) 
 def _differences_from_outcome(
     outcome: Mapping[str, Any] | None, certificate: Certificate
 ) -> list[str]:
+    """Compare a certificate with the answer that the ledger recorded."""
     if outcome is None:
         return ["the ledger has no answer to this question: select again to complete it"]
     if outcome["fingerprint"] != certificate.fingerprint:
@@ -308,7 +314,7 @@ def _trusted(
     study: optuna.Study | None,
     seal: Seal | None,
 ) -> list[str]:
-    """What nobody can compare with anything that was brought along."""
+    """List what nobody can compare with anything that was brought along."""
     trusted = []
     if study is not None and seal is None:
         trusted.append(
@@ -337,5 +343,6 @@ def _trusted(
 
 
 def _brief(value: Any) -> str:
+    """Write a value in at most 200 characters."""
     text = str(value)
     return text if len(text) <= 200 else text[:197] + "..."

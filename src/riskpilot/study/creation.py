@@ -1,9 +1,8 @@
-"""Studies: ordinary Optuna studies that carry a problem, and limits that are set late."""
+"""Studies made and loaded: ordinary Optuna studies that carry a problem."""
 
 import logging
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,33 +10,20 @@ import numpy as np
 import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
-from optuna.trial import TrialState
 
 from riskpilot.errors import StudyError, shown
-from riskpilot.guarantee import MOST_EXAMPLES, family, is_whole, steering_family
+from riskpilot.guarantee import MOST_EXAMPLES, is_whole
 from riskpilot.problem import Problem
-from riskpilot.statistics import largest_passing_mean
 from riskpilot.study.loss_store import attach_store, chosen_store
-from riskpilot.study.objectives import objective
 from riskpilot.study.records import (
-    LEDGER_KEY,
     PROBLEM_KEY,
-    SETTINGS_KEY,
     problem_of,
-    record_of,
-    validation_of,
+    settings_of,
+    write_problem,
+    write_settings,
 )
 from riskpilot.study.sampler import LARGEST_SEED, sampler_for
 from riskpilot.study.storages import address_of, clear_errors, hide_password, open_storage
-
-__all__ = [
-    "LimitSuggestion",
-    "create_study",
-    "load_study",
-    "objective",
-    "set_limits",
-    "suggest_limits",
-]
 
 logging.getLogger("riskpilot").addHandler(logging.NullHandler())  # quiet until somebody listens
 
@@ -54,32 +40,33 @@ def create_study(
     artifact_store: Any = None,
     load_if_exists: bool = False,
 ) -> optuna.Study:
-    """An Optuna study for ``problem``, with `GuidedSampler` unless another ``sampler`` is given.
+    """Make an Optuna study for a problem, searched by a `GuidedSampler` unless another is given.
 
     Parameters
     ----------
     problem : Problem
         What is limited, and what is minimised.
     storage : str, Path or optuna storage, optional
-        An address such as ``sqlite:///study.db`` or ``postgresql+psycopg://...``, a SQLite or
-        journal file, or an Optuna storage; memory by default.
+        Where trials go: an address such as ``sqlite:///study.db`` or
+        ``postgresql+psycopg://...``, a SQLite or journal file, or an Optuna storage. Memory by
+        default.
     study_name : str, optional
-        The name of the study in its storage.
+        The name of the study in its storage. Optuna makes one by default.
     sampler : optuna sampler, optional
         What proposes configurations, instead of a `GuidedSampler`.
     seed : int, optional
-        The same seed gives the same search.
+        The same seed gives the same search. One is drawn by default.
     safe : mapping of str to values, optional
         A configuration known to keep the risks low; it is evaluated first, and makes a run that
         certifies nothing rare.
     n_calibration : int, optional
-        How many calibration examples there will be, where evaluations do not bring their losses
-        along.
+        How many calibration examples there will be, for evaluations that do not bring their
+        losses. By default the search takes it to be the number of validation examples.
     artifact_store : str, Path or optuna artifact store, optional
         Where losses go; by default a folder beside the file of a SQLite or journal storage, memory
         without a storage.
     load_if_exists : bool, default False
-        Go on with the study of this name, where there is one.
+        Whether the study of this name is continued where there is one; else that is an error.
 
     Returns
     -------
@@ -89,7 +76,7 @@ def create_study(
     Raises
     ------
     StudyError
-        If an argument cannot be meant, the storage cannot be opened, or the study that is there
+        If an argument is not of its kind, the storage cannot be opened, or the study that is there
         has another problem.
 
     Examples
@@ -133,8 +120,8 @@ def create_study(
         return _continued(study, problem, sampler)
     seed = int(np.random.default_rng().integers(2**31)) if seed is None else int(seed)
     n_calibration = None if n_calibration is None else int(n_calibration)
-    study.set_user_attr(PROBLEM_KEY, problem.to_dict())
-    study.set_user_attr(SETTINGS_KEY, {"seed": seed, "n_calibration": n_calibration})
+    write_settings(study, seed, n_calibration)
+    write_problem(study, problem)  # last: a study that has its problem has its settings, too
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         study.set_metric_names([*(risk.title for risk in problem.risks), problem.minimize])
@@ -151,27 +138,40 @@ def load_study(
     sampler: BaseSampler | None = None,
     artifact_store: Any = None,
 ) -> optuna.Study:
-    """A study made by `create_study`, ready to go on or to select from.
+    """Load a study that `create_study` made, ready to go on or to select from.
 
     Parameters
     ----------
     storage : str, Path or optuna storage
         Where the study is, as `create_study` takes it.
     study_name : str, optional
-        Its name, where the storage holds several.
+        The name of the study. It may be left out where the storage holds only one.
     sampler : optuna sampler, optional
         What proposes configurations, instead of a `GuidedSampler`.
     artifact_store : str, Path or optuna artifact store, optional
-        Where its losses are, if not in the folder beside its storage.
+        Where the losses are. By default this is the folder beside the file of the storage.
 
     Returns
     -------
     optuna.Study
+        The study with its problem, its trials and its losses.
 
     Raises
     ------
     StudyError
-        If the storage cannot be opened or has no such study.
+        If the storage cannot be opened or has no such study, or if another version of riskpilot
+        wrote the study in another format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from riskpilot import Problem, Risk
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     place = f"{folder}/study.log"
+    ...     problem = Problem([Risk("error", 0.2)], minimize="cost")
+    ...     _ = create_study(problem, storage=place, study_name="adult")
+    ...     load_study(storage=place, study_name="adult").study_name
+    'adult'
     """
     _check_place(storage, study_name, sampler)
     if storage is None:
@@ -198,7 +198,7 @@ def load_study(
 def _check_place(
     storage: object, study_name: object, sampler: object, load_if_exists: object = False
 ) -> None:
-    """Refuse what Optuna would not know where to put."""
+    """Refuse a storage, a name or a sampler that is not one."""
     if storage is not None and not isinstance(storage, str | Path | BaseStorage):
         raise StudyError(
             f"storage is an address, a file or an Optuna storage, but it is {shown(storage)}. "
@@ -237,138 +237,18 @@ def _check_numbers(seed: object, n_calibration: object) -> None:
 
 
 def _opened(storage: str | Path | BaseStorage | None) -> str | BaseStorage | None:
+    """Open a storage that is named by its address or file; others are open already."""
     return open_storage(storage) if isinstance(storage, str | Path) else storage
 
 
 def _continued(study: optuna.Study, problem: Problem, sampler: BaseSampler | None) -> optuna.Study:
+    """Give a study of the storage its sampler, if its problem is the expected one."""
     stored = problem_of(study)
     if stored != problem:
         raise StudyError(
             f"The study {study.study_name!r} exists and has another problem: {stored} "
             f"Use another study_name, or set limits with riskpilot.set_limits(study, ...)."
         )
-    seed = study.user_attrs[SETTINGS_KEY]["seed"]
+    seed = settings_of(study)["seed"]
     study.sampler = sampler or sampler_for(study, problem, seed)
     return study
-
-
-@dataclass(frozen=True)
-class LimitSuggestion:
-    """What the evaluations so far say about a limit for one risk, from validation alone.
-
-    All numbers are in the words of the risk, as `set_limits` takes them: of a precision that must
-    be at least something they are precisions.
-
-    Parameters
-    ----------
-    name : str
-        The name of the risk.
-    title : str
-        The name, and what is limited.
-    lowest, highest : float
-        The range over the pool.
-    tightest_limit : float
-        The tightest limit that the safest of them is expected to pass.
-    at_least : bool
-        Whether limits are lower ones.
-    """
-
-    name: str
-    title: str
-    lowest: float
-    highest: float
-    tightest_limit: float
-    at_least: bool = False
-
-    def __str__(self) -> str:
-        way = "up to" if self.at_least else "from"
-        return (
-            f"{self.title}: {self.lowest:.4g} to {self.highest:.4g} on validation; "
-            f"limits {way} {self.tightest_limit:.4g} can be certified"
-        )
-
-
-def suggest_limits(study: optuna.Study) -> dict[str, LimitSuggestion]:
-    """For each risk, its range over the finished trials and the smallest limit worth setting.
-
-    The paper's advice: choose limits inside the range that the initial pool shows. Looks at
-    validation alone, so that the limits can still be chosen freely.
-    """
-    problem = problem_of(study)
-    trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    records = [record for trial in trials if (record := record_of(trial)) is not None]
-    if not records:
-        raise StudyError(
-            "suggest_limits reads finished evaluations, and there is none yet. Run the initial "
-            "pool first: study.optimize(objective, n_trials=5)."
-        )
-    last = records[-1]
-    settings = study.user_attrs.get(SETTINGS_KEY, {})
-    m = last.n_calibration or settings.get("n_calibration") or last.n_validation
-    validation = validation_of(problem, records)
-    result = {}
-    for risk in problem.risks:
-        summary = validation.risks[risk.name].summary
-        safest = int(np.argmin(summary.mean))
-        smallest = _smallest_limit(
-            steering_family(risk, family(risk, summary.binary)),
-            float(summary.mean[safest]),
-            max(round(m * summary.n[safest] / validation.n_examples), 1),
-            problem.delta,
-            float(summary.standard_deviation[safest]),
-        )
-        values = [float(summary.mean.min()), float(summary.mean.max()), smallest]
-        low, high, limit = (risk.in_words(risk.from_unit(value)) for value in values)
-        title = f"{risk.subject} ({risk.words})" if risk.words else risk.subject
-        result[risk.name] = LimitSuggestion(
-            risk.name, title, min(low, high), max(low, high), limit, risk.complement
-        )
-    return result
-
-
-def set_limits(study: optuna.Study, **limits: float) -> Problem:
-    """Set limits that were left open; not after a selection has opened the calibration data.
-
-    Parameters
-    ----------
-    study : optuna.Study
-        A study of `create_study`.
-    **limits : float
-        The limits by name of the risk, each in the words of the risk: a lower limit where the risk
-        is better when larger.
-
-    Returns
-    -------
-    Problem
-        The study's problem with these limits.
-
-    Raises
-    ------
-    StudyError
-        Where a selection has opened the calibration data.
-    ProblemError
-        Where a limit cannot be meant.
-    """
-    problem = problem_of(study)
-    if study.user_attrs.get(LEDGER_KEY):
-        raise StudyError(
-            "The limits of this study cannot change any more: a selection has opened the "
-            "calibration data. Ask with other limits through select(study, problem=...), which "
-            "records that as another use of the data."
-        )
-    changed = problem.with_limits(**limits)
-    study.set_user_attr(PROBLEM_KEY, changed.to_dict())
-    return changed
-
-
-def _smallest_limit(test: str, mean: float, n: int, delta: float, std: float) -> float:
-    """The smallest limit (unit scale) whose alpha_max reaches ``mean``, by bisection."""
-    low, high = mean, 1.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        passing = largest_passing_mean(test, middle, n, delta, std)
-        if passing is not None and passing >= mean:
-            high = middle
-        else:
-            low = middle
-    return high

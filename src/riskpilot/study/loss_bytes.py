@@ -1,8 +1,8 @@
 """Losses of one configuration as bytes, and back: small, exact, no pickles.
 
 Losses that sit at the two ends of their range (0/1 losses) take one bit each, two where some
-examples do not count. Everything else is kept in the type in which it was given. What comes back
-leads to the same test as what was given.
+examples do not count. Everything else is kept in the type in which it was given. The losses that
+are read lead to the same test as those that were written.
 """
 
 import io
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.common import Array
+from riskpilot.common.arrays import Array
 from riskpilot.errors import StudyError
 from riskpilot.losses import as_read
 
@@ -22,7 +22,7 @@ Ranges = Mapping[str, tuple[float, float]]
 
 _UNIT = (0.0, 1.0)
 _VERSION = 3
-# What reading a file that was cut short, or is something else, ends in.
+# The errors in which reading ends when a file was cut short or is something else.
 _UNREADABLE = (
     ValueError,
     KeyError,
@@ -36,7 +36,7 @@ _UNREADABLE = (
 
 
 def encode(table: Mapping[str, Array], ranges: Ranges | None = None) -> bytes:
-    """A table of one row, shape (1, m) for each name, as bytes. A column of shape (1,) stays as is.
+    """Write a table of one row as bytes: shape (1, m) for each name, or (1,) for a number.
 
     ``ranges``: the lowest and the highest possible loss of each risk.
     """
@@ -54,7 +54,7 @@ def encode(table: Mapping[str, Array], ranges: Ranges | None = None) -> bytes:
 
 
 def decode(blob: bytes) -> dict[str, Array]:
-    """The table that `encode` turned into bytes."""
+    """Read the table that `encode` turned into bytes; another format is refused."""
     try:
         with np.load(io.BytesIO(blob), allow_pickle=False) as arrays:
             head = json.loads(str(arrays["head"])) if "head" in arrays else {}
@@ -81,6 +81,7 @@ def decode(blob: bytes) -> dict[str, Array]:
 
 
 def _pack(values: Array, ends: tuple[float, float]) -> tuple[dict[str, Any], Mapping[str, Array]]:
+    """Pack a column into bits where every loss sits at an end of its range."""
     if values.ndim != 2 or values.dtype.kind not in "biuf":  # names of groups are texts
         return {"kind": "as is"}, {"v": values}
     low, high = (as_read(end, values.dtype) for end in ends)
@@ -98,6 +99,7 @@ def _pack(values: Array, ends: tuple[float, float]) -> tuple[dict[str, Any], Map
 
 
 def _unpack(column: Mapping[str, Any], i: int, arrays: Mapping[str, Array]) -> Array:
+    """Unpack the column that `_pack` made, shape (1, m)."""
     values = arrays[f"v{i}"]
     kind = column["kind"]
     if kind == "as is":

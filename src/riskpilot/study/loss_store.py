@@ -29,14 +29,17 @@ class MemoryArtifactStore:
         self._blobs: dict[str, bytes] = {}
 
     def open_reader(self, artifact_id: str) -> BinaryIO:
+        """Open an artifact for reading."""
         if artifact_id not in self._blobs:
             raise ArtifactNotFound("not found")
         return io.BytesIO(self._blobs[artifact_id])
 
     def write(self, artifact_id: str, content_body: BinaryIO) -> None:
+        """Store an artifact."""
         self._blobs[artifact_id] = content_body.read()
 
     def remove(self, artifact_id: str) -> None:
+        """Delete an artifact, if it is there."""
         self._blobs.pop(artifact_id, None)
 
 
@@ -47,12 +50,14 @@ class FolderStore:
         self._folder = Path(folder)
 
     def open_reader(self, artifact_id: str) -> BinaryIO:
+        """Open an artifact for reading."""
         try:
             return self._path(artifact_id).open("rb")
         except FileNotFoundError as error:
             raise ArtifactNotFound("not found") from error
 
     def write(self, artifact_id: str, content_body: BinaryIO) -> None:
+        """Store an artifact."""
         path = self._path(artifact_id)
         self._folder.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{artifact_id}.part")
@@ -63,10 +68,12 @@ class FolderStore:
         part.replace(path)
 
     def remove(self, artifact_id: str) -> None:
+        """Delete an artifact, if it is there."""
         with contextlib.suppress(FileNotFoundError):
             self._path(artifact_id).unlink()
 
     def _path(self, artifact_id: str) -> Path:
+        """Return the file of an artifact."""
         check_id(artifact_id)
         return self._folder / artifact_id
 
@@ -140,7 +147,7 @@ def put(store: Any, blob: bytes) -> dict[str, str]:
 
 
 def get(store: Any, entry: dict[str, str], what: str) -> bytes:
-    """The bytes of an entry that `put` returned, if they are still what they were."""
+    """Read the bytes of an entry that `put` returned, if they are still what they were."""
     check_id(entry["id"])
     try:
         with store.open_reader(entry["id"]) as reader:

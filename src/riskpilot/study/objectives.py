@@ -22,11 +22,11 @@ from riskpilot.study.records import (
     problem_of,
     read_calibration,
     read_validation,
-    record_of,
     validation_of,
     write_evaluation,
 )
 from riskpilot.study.storages import address_of, get_trial, storage_of, without_password
+from riskpilot.study.trials import finished
 
 logger = logging.getLogger("riskpilot")
 
@@ -42,17 +42,52 @@ def objective(
     on_error: Literal["raise", "record"] = "raise",
     time_limit: float | None = None,
 ) -> Callable[[optuna.Trial], tuple[float, ...]]:
-    """The function for ``study.optimize``: evaluates a trial and records its losses.
+    """Make the function for ``study.optimize`` that evaluates a trial and records its losses.
 
     Optuna sees the validation means of the risks and the free objective. Calibration losses go to
-    the artifact store unread. Ids of the examples, where given, must not overlap.
+    the artifact store unread.
 
-    ``on_error``: what follows when an evaluation raises or returns losses that cannot be used. In
-    both cases the trial fails and keeps the error; "raise" then raises it, as Optuna does, so that
-    a mistake in the code shows at once, and "record" goes on with the next trial.
-    ``time_limit``: seconds after which an evaluation is given up; its trial fails, and the study
-    goes on. The evaluation then runs in a thread of its own, which is told to stop: Python code
-    does at its next step, while a call that never returns stays behind in the background.
+    Parameters
+    ----------
+    study : optuna.Study
+        A study made by `create_study`.
+    evaluate : callable
+        A function of a trial that returns an `Evaluation`.
+    validation_ids : sequence or array, optional
+        The ids of the validation examples.
+    calibration_ids : sequence or array, optional
+        The ids of the calibration examples, none of which may be a validation example.
+    on_error : {"raise", "record"}, default "raise"
+        What follows when an evaluation raises, or returns losses that cannot be used. In both cases
+        the trial fails and keeps the error; "raise" then raises it, as Optuna does, so that a
+        mistake in the code shows at once, and "record" goes on with the next trial.
+    time_limit : float, optional
+        Seconds after which an evaluation is given up; its trial fails, and the study goes on. The
+        evaluation then runs in a thread of its own that is asked to stop: Python code does at its
+        next step, while a call that never returns stays behind in the background.
+
+    Returns
+    -------
+    callable
+        A function of a trial, for ``study.optimize``.
+
+    Raises
+    ------
+    StudyError
+        If an argument is not of its kind, or the losses of the study have no place to go.
+    LeakageError
+        If validation and calibration share an id.
+
+    Examples
+    --------
+    >>> import riskpilot as rp
+    >>> study = rp.create_study(rp.Problem([rp.Risk("error", 0.8)], minimize="cost"))
+    >>> def evaluate(trial):
+    ...     x = trial.suggest_float("x", 0, 1)
+    ...     return rp.Evaluation({"error": [x, 0, 0, 1], "cost": 1 - x}, {"error": [0, x, 1, 0]})
+    >>> study.optimize(rp.objective(study, evaluate), n_trials=2)
+    >>> len(study.trials)
+    2
     """
     problem = problem_of(study)  # its limits may change later; names and ranges do not
     if not callable(evaluate):
@@ -90,12 +125,12 @@ def objective(
         except optuna.TrialPruned:
             raise
         except Exception as error:
-            told = f"{type(error).__name__}: {error}"[:2000]
-            told = without_password(told, address_of(storage_of(study)) or "")
-            trial.set_user_attr(ERROR_KEY, told)
+            message = f"{type(error).__name__}: {error}"[:2000]
+            message = without_password(message, address_of(storage_of(study)) or "")
+            trial.set_user_attr(ERROR_KEY, message)
             if on_error == "raise" and not isinstance(error, TimeLimitError):
                 raise
-            logger.warning("Trial %d failed: %s", trial.number, told)
+            logger.warning("Trial %d failed: %s", trial.number, message)
             return (math.nan,) * (len(problem.risks) + 1)  # Optuna marks the trial as failed
         return _values(problem, written)
 
@@ -112,22 +147,18 @@ class _ValidationSize:
     def known(self) -> int | None:
         """Return that number, or None before the first trial has finished."""
         if self._n is None:  # asked until there is a finished trial, and then never again
-            trials = self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-            records = (record_of(trial) for trial in trials)
-            self._n = next((record.n_validation for record in records if record), None)
+            records = finished(self._study).records
+            self._n = records[0].n_validation if records else None
         return self._n
 
 
 def _values(problem: Problem, record: Record) -> tuple[float, ...]:
-    losses = validation_of(problem, [record])
-    means = [
-        float(risk.from_unit(losses.risks[risk.name].summary.mean)[0]) for risk in problem.risks
-    ]
-    return (*means, record.free)
+    """Return what Optuna sees of a trial: the validation risks and the free objective."""
+    return (*validation_of(problem, [record]).values[0].tolist(), record.free)
 
 
 def _recovered(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Record | None:
-    """The losses of a worker that died after it had stored them and before it could say so.
+    """Return the record of a worker that died after it had stored losses, before it could say so.
 
     The trial that is queued in its place carries its record; the losses count if they can be read.
     """

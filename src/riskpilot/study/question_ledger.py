@@ -90,18 +90,32 @@ def ledger(study: optuna.Study) -> list[dict[str, Any]]:
     ------
     StudyError
         If the ledger was changed or lost entries.
+
+    Examples
+    --------
+    >>> import numpy as np, riskpilot as rp
+    >>> study = rp.create_study(rp.Problem([rp.Risk("error", 0.2)], "cost"), seed=0)
+    >>> draws = np.random.default_rng(0).random((2, 500)) < 0.1
+    >>> evaluation = rp.Evaluation({"error": draws[0], "cost": 1.0}, {"error": draws[1]})
+    >>> study.optimize(rp.objective(study, lambda trial: evaluation), n_trials=1)
+    >>> selection = rp.select(study)
+    >>> [(entry["use"], entry["spend"]) for entry in rp.ledger(study)]
+    [(1, 1.0)]
     """
     return _read(study)[0]
 
 
 def outcomes(study: optuna.Study) -> dict[int, dict[str, Any]]:
-    """What each question of the ledger led to: the configuration, or None, and the certificate's
-    digest. A question whose test was interrupted has none; ask it again."""
+    """Return what each question of the ledger led to, by its number.
+
+    An outcome holds the configuration, or None, and the certificate's digest. A question whose test
+    was interrupted has no outcome; ask it again.
+    """
     return _read(study)[1]
 
 
 def trials_of(entry: Mapping[str, Any]) -> list[int]:
-    """The numbers of the trials among which a question chose.
+    """Return the numbers of the trials among which a question chose.
 
     >>> trials_of({"trials": [[0, 2], [4, 4]]})
     [0, 1, 2, 4]
@@ -110,7 +124,7 @@ def trials_of(entry: Mapping[str, Any]) -> list[int]:
 
 
 def use_of(entry: Mapping[str, Any]) -> Use:
-    """Which use of the calibration data an entry is: those of other studies count, too."""
+    """Return which use of the calibration data an entry is: those of other studies count, too."""
     return Use(
         entry["use"] + len(entry["elsewhere"]),
         entry["digest"],
@@ -155,7 +169,7 @@ def enter(study: optuna.Study, question: Question, calibration: CalibrationLosse
 
 
 def note_outcome(study: optuna.Study, certificate: Certificate) -> None:
-    """Record what a question led to. The first answer stands: another one is an error."""
+    """Record what a question led to; another answer than the first is an error."""
     entries, answers = _read(study)
     entry = entry_of(certificate, entries)
     assert entry is not None
@@ -180,13 +194,13 @@ def note_outcome(study: optuna.Study, certificate: Certificate) -> None:
 
 
 def entry_of(certificate: Certificate, entries: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The entry of the ledger that a certificate names."""
+    """Find the entry of the ledger that a certificate names."""
     named = certificate.use["ledger"]
     return next((entry for entry in entries if entry["digest"] == named), None)
 
 
 def _read(study: optuna.Study) -> tuple[list[dict[str, Any]], dict[int, dict[str, Any]]]:
-    """The entries and the outcomes, if both are whole."""
+    """Read the entries and the outcomes, if both are whole."""
     if not isinstance(study, optuna.Study):
         raise StudyError(
             f"A ledger belongs to a study, but got a {type(study).__name__}: {study!r}. "
@@ -214,6 +228,7 @@ def _read(study: optuna.Study) -> tuple[list[dict[str, Any]], dict[int, dict[str
 
 
 def _check_chain(name: str, entries: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse entries that are out of place or not as they were written."""
     previous = ""
     for number, entry in enumerate(entries, 1):
         in_place = entry["use"] == number and entry["previous"] == previous
@@ -228,7 +243,10 @@ def _check_chain(name: str, entries: Sequence[Mapping[str, Any]]) -> None:
 def _check_whole(
     name: str, entries: Sequence[Mapping[str, Any]], head: Mapping[str, Any] | None
 ) -> None:
-    """The head is written after its entry, so that it may be one entry behind, and no more."""
+    """Refuse a ledger that lost entries.
+
+    The head is written after its entry, so that it may be one entry behind, and no more.
+    """
     count = 0 if head is None else head["count"]
     behind = len(entries) - count
     if behind not in (0, 1) or (head and entries[count - 1]["digest"] != head["digest"]):
@@ -244,7 +262,7 @@ def _check_outcomes(
     entries: Sequence[Mapping[str, Any]],
     outcomes: Mapping[int, Mapping[str, Any]],
 ) -> None:
-    """Every outcome answers an entry, and what later entries saw of outcomes is still there."""
+    """Refuse outcomes that answer no entry, or that are not those that later entries recorded."""
     digests = {entry["use"]: entry["digest"] for entry in entries}
     for use, outcome in outcomes.items():
         if digests.get(use) != outcome["entry"] or not _is_itself(outcome):
@@ -263,17 +281,20 @@ def _check_outcomes(
 
 
 def _is_itself(content: Mapping[str, Any]) -> bool:
+    """Tell whether an entry or an outcome has the digest that it carries."""
     rest = {key: value for key, value in content.items() if key != "digest"}
     return bool(content["digest"] == digest_of(rest))
 
 
 def _set_head(study: optuna.Study, entries: Sequence[Mapping[str, Any]]) -> None:
+    """Write the number of entries and the digest of the last one beside the ledger."""
     head = {"count": len(entries), "digest": entries[-1]["digest"]}
     if study.user_attrs.get(_HEAD_KEY) != head:
         study.set_user_attr(_HEAD_KEY, head)
 
 
 def _check_calibration(study: optuna.Study, entry: Mapping[str, Any], losses: str) -> None:
+    """Refuse calibration losses other than those that the question was put to."""
     if entry["calibration"] != losses:
         raise StudyError(
             f"The calibration losses of study {study.study_name!r} are not those that question "
@@ -283,7 +304,7 @@ def _check_calibration(study: optuna.Study, entry: Mapping[str, Any], losses: st
 
 
 def _telling_rows(calibration: CalibrationLosses) -> list[str]:
-    """Short digests of the candidates' losses, of those that no other sample could well have."""
+    """Return short digests of the candidates' losses, for losses that another sample hardly has."""
     return sorted(
         {
             losses.row_digests[row].hex()[:16]
@@ -295,7 +316,7 @@ def _telling_rows(calibration: CalibrationLosses) -> list[str]:
 
 
 def _log_orders(losses: RiskLosses, row: int) -> float:
-    """The logarithm of the number of orders in which the losses of a row could stand."""
+    """Compute the logarithm of the number of orders in which the losses of a row could stand."""
     assert losses.values is not None
     if losses.packed:
         ones = int(np.bitwise_count(losses.values[row]).sum())
@@ -306,7 +327,7 @@ def _log_orders(losses: RiskLosses, row: int) -> float:
 
 
 def _asked_elsewhere(study: optuna.Study, rows: Sequence[str]) -> list[dict[str, Any]]:
-    """The questions of the storage's other studies to some of the same losses, oldest first."""
+    """Find questions of the storage's other studies to some of the same losses, oldest first."""
     found = []
     for other in storage_of(study).get_all_studies():
         entries = other.user_attrs.get(LEDGER_KEY, [])
@@ -316,7 +337,7 @@ def _asked_elsewhere(study: optuna.Study, rows: Sequence[str]) -> list[dict[str,
             try:
                 _ENTRY(entry, "")
             except ShapeError:
-                continue  # a ledger that was changed is told where its own study is asked
+                continue  # a changed ledger is refused when its own study is asked
             if not set(rows).isdisjoint(entry["rows"]):
                 found.append((entry["created"], other.study_name, entry["use"], entry["digest"]))
     return [{"study": name, "use": use, "digest": digest} for _, name, use, digest in sorted(found)]

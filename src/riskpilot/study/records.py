@@ -1,7 +1,7 @@
-"""Losses in and out of Optuna: numbers the search may see on the trial, losses in artifacts.
+"""Losses in and out of Optuna: sums that the search may see on the trial, losses in artifacts.
 
-Validation and calibration losses are two artifacts. What a trial carries openly is the summary of
-its validation losses and how many calibration examples there are, never what they cost.
+Validation and calibration losses are two artifacts. A trial carries openly the summary of its
+validation losses and the number of its calibration examples, never the losses of these.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 import optuna
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
-from riskpilot.common import Array
+from riskpilot.common.arrays import Array
 from riskpilot.errors import LossError, StudyError
 from riskpilot.losses import (
     CalibrationLosses,
@@ -52,7 +52,6 @@ __all__ = [
     "read_calibration",
     "read_validation",
     "record_of",
-    "trials_without_losses",
     "validation_of",
     "write_calibration",
     "write_evaluation",
@@ -63,10 +62,12 @@ SETTINGS_KEY = "riskpilot:settings"
 LEDGER_KEY = "riskpilot:ledger"
 RECORD_KEY = "riskpilot:record"
 ERROR_KEY = "riskpilot:error"
-# By the number of a trial: where its calibration losses are that were made after its end. A
-# finished trial takes no more attributes, so that the study keeps them.
+# With the number of a trial behind it: where calibration losses are that were made after the end of
+# that trial. A finished trial takes no more attributes, so that the study keeps them.
 CALIBRATION_KEY = "riskpilot:calibration:"
-# The form in which records are written; another one is not read.
+# The format in which a study keeps its problem and its settings; another one is not read.
+STUDY_FORMAT = 1
+# The format in which records are written; another one is not read.
 RECORD_VERSION = 2
 
 SplitName = Literal["validation", "calibration"]
@@ -99,10 +100,12 @@ class Record:
     version: int = RECORD_VERSION
 
     def to_json(self) -> dict[str, Any]:
+        """Write the record as plain JSON."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Record":
+        """Read what `to_json` wrote; a record in another format is refused."""
         version = data.get("version") if isinstance(data, Mapping) else None
         if version != RECORD_VERSION:
             raise StudyError(
@@ -120,6 +123,7 @@ class Record:
 
 
 def check_validation_size(expected: int, found: int) -> None:
+    """Refuse a trial with another number of validation examples than the first."""
     if found != expected:
         raise LossError(
             f"Every trial of a study is evaluated on the same validation examples, but this one "
@@ -129,7 +133,7 @@ def check_validation_size(expected: int, found: int) -> None:
 
 
 def validation_of(problem: Problem, records: Sequence[Record]) -> ValidationLosses:
-    """The validation losses of finished trials, as far as search and plan need them: their sums."""
+    """Collect the sums of validation losses of finished trials: all that search and plan need."""
     risks = {}
     for risk in problem.risks:
         rows = [record.risks[risk.name] for record in records]
@@ -147,14 +151,40 @@ def validation_of(problem: Problem, records: Sequence[Record]) -> ValidationLoss
 
 
 def problem_of(study: optuna.Study) -> Problem:
-    """The problem that travels with the study."""
+    """Return the problem that travels with the study."""
     stored = study.user_attrs.get(PROBLEM_KEY)
     if stored is None:
         raise StudyError(
             f"The study {study.study_name!r} carries no riskpilot problem. "
             f"Make studies with riskpilot.create_study(problem, ...)."
         )
+    found = settings_of(study).get("format")
+    if found != STUDY_FORMAT:
+        raise StudyError(
+            f"A study must be in format {STUDY_FORMAT}, but the study {study.study_name!r} is in "
+            f"format {found!r}. Read it with the version of riskpilot that wrote it."
+        )
     return Problem.from_dict(stored)
+
+
+def write_problem(study: optuna.Study, problem: Problem) -> None:
+    """Store the problem that travels with the study."""
+    study.set_user_attr(PROBLEM_KEY, problem.to_dict())
+
+
+def settings_of(study: optuna.Study) -> Mapping[str, Any]:
+    """Return the stored settings of a study, or nothing where it has none.
+
+    They are its format, the seed of its search, and the stated number of calibration examples.
+    """
+    stored = study.user_attrs.get(SETTINGS_KEY, {})
+    return stored if isinstance(stored, Mapping) else {}
+
+
+def write_settings(study: optuna.Study, seed: int, n_calibration: int | None) -> None:
+    """Store the settings of a study."""
+    settings = {"format": STUDY_FORMAT, "seed": seed, "n_calibration": n_calibration}
+    study.set_user_attr(SETTINGS_KEY, settings)
 
 
 def write_evaluation(
@@ -166,7 +196,7 @@ def write_evaluation(
 ) -> Record:
     """Check, store and read back the losses of one trial; its record goes to the trial last.
 
-    Every number of the record is computed from what is stored. ``n_validation``: how many
+    Every number of the record is computed from the stored losses. ``n_validation``: how many
     validation examples there must be, where that is known.
     """
     store = store_of(study)
@@ -201,35 +231,30 @@ def write_evaluation(
 
 
 def _risk_record(losses: RiskLosses) -> RiskRecord:
+    """Make the record of one risk from the losses of one configuration."""
     return RiskRecord(digest=losses.row_digests[0].hex(), **losses.summary.record(0))
 
 
 def record_of(trial: FrozenTrial) -> Record | None:
+    """Read the record of a trial; None where it carries no losses."""
     stored = trial.user_attrs.get(RECORD_KEY)
     return None if stored is None else Record.from_json(stored)
 
 
-def trials_without_losses(study: optuna.Study) -> list[int]:
-    """Return the numbers of complete trials that carry no losses, so that none of them is tested.
-
-    Plain Optuna leaves such trials, for example by ``study.tell(trial, values)``.
-    """
-    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return [trial.number for trial in complete if RECORD_KEY not in trial.user_attrs]
-
-
 def read_calibration(study: optuna.Study, problem: Problem, trial: FrozenTrial) -> LossMapping:
-    """The sealed losses of one trial. Only `select` and `verify` call this, after the plan."""
+    """Read the sealed losses of a trial. Only `select` and `verify` call this, after the plan."""
     return _read(study, trial, "calibration", problem)
 
 
 def read_validation(study: optuna.Study, problem: Problem, trial: FrozenTrial) -> LossMapping:
+    """Read the validation losses of a trial."""
     return _read(study, trial, "validation", problem)
 
 
 def _read(
     study: optuna.Study, trial: FrozenTrial, split: SplitName, problem: Problem
 ) -> dict[str, Array]:
+    """Read the losses of a trial on one split; an error where there are none."""
     entry = _entry(study, trial, split)
     if entry is None:
         raise StudyError(
@@ -240,11 +265,12 @@ def _read(
 
 
 def has_calibration(study: optuna.Study, trial: FrozenTrial) -> bool:
-    """Whether the calibration losses of a trial are stored; says nothing of them."""
+    """Tell whether the calibration losses of a trial are stored, without reading them."""
     return _entry(study, trial, "calibration") is not None
 
 
 def _entry(study: optuna.Study, trial: FrozenTrial, split: SplitName) -> Mapping[str, str] | None:
+    """Find where the losses of a trial are stored; None where there are none."""
     record = record_of(trial)
     entry = None if record is None else record.artifacts.get(split)
     if entry is None and split == "calibration":
@@ -255,7 +281,7 @@ def _entry(study: optuna.Study, trial: FrozenTrial, split: SplitName) -> Mapping
 def write_calibration(
     study: optuna.Study, problem: Problem, trial: FrozenTrial, losses: LossMapping
 ) -> LossMapping:
-    """Check and store calibration losses of a finished trial; returns what is stored.
+    """Check and store calibration losses of a finished trial; return what is stored.
 
     Only `select` calls this, after the plan.
     """
@@ -271,11 +297,12 @@ def write_calibration(
 
 
 def _encode(problem: Problem, table: Mapping[str, Array]) -> bytes:
+    """Turn losses into bytes, with the declared ranges of the risks."""
     return encode(table, {risk.name: (risk.low, risk.high) for risk in problem.risks})
 
 
 def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Array]:
-    """One configuration's losses as a table of one row; a free objective may be a number."""
+    """Make a table of one row of one configuration's losses; a free objective may be a number."""
     check_names(losses, split)
     conditional = {risk.name for risk in problem.risks if risk.conditional}
     table: dict[str, Array] = {}
@@ -300,8 +327,11 @@ def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Arr
 
 
 def joined(problem: Problem, tables: Iterable[LossMapping], n: int) -> dict[str, Array]:
-    """``n`` tables of one row each as one table. They may come one by one: of the rows that have
-    been copied none is kept. What stands beside the losses, the same for all, stays one row."""
+    """Join ``n`` tables of one row each.
+
+    The tables may come one by one, and none is kept after its row was copied. What stands beside
+    the losses is the same for all of them and stays one row.
+    """
     known = [*problem.names, problem.minimize, *problem.beside]
     risks = {risk.name: risk for risk in problem.risks}
     result: dict[str, Array] = {}
@@ -322,11 +352,12 @@ def joined(problem: Problem, tables: Iterable[LossMapping], n: int) -> dict[str,
 
 
 def _room(values: Array, n: int) -> Array:
+    """Make an empty column for ``n`` rows like the given one."""
     return np.empty((n, *values.shape[1:]), values.dtype)
 
 
 def _with_row(name: str, column: Array, row: int, values: Array, risk: Risk | None) -> Array:
-    """The column with one more row, in a type that holds both.
+    """Write one more row into a column, in a type that holds both.
 
     Losses at an end of their range stay there when single precision becomes double.
     """
@@ -348,6 +379,7 @@ def _with_row(name: str, column: Array, row: int, values: Array, risk: Risk | No
 
 
 def _check_same(name: str, column: Array, values: Array) -> None:
+    """Refuse groups or weights that differ between trials."""
     if not np.array_equal(column, values, equal_nan=column.dtype.kind == "f"):
         raise LossError(
             f"What stands beside the losses must be the same for every configuration, but "
@@ -357,4 +389,5 @@ def _check_same(name: str, column: Array, values: Array) -> None:
 
 
 def calibration_of(problem: Problem, tables: Iterable[LossMapping], n: int) -> CalibrationLosses:
+    """Join and check the calibration losses of ``n`` trials."""
     return calibration_losses(problem, joined(problem, tables, n))

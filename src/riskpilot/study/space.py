@@ -14,13 +14,13 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from riskpilot.common import FloatArray
+from riskpilot.common.arrays import FloatArray
 
 _ENUMERATE_UP_TO = 4096
 
 
 def n_values(distribution: BaseDistribution) -> float:
-    """How many values a parameter can take; infinite for continuous ones."""
+    """Count the values that a parameter can take; infinite for continuous ones."""
     if isinstance(distribution, CategoricalDistribution):
         return len(distribution.choices)
     assert isinstance(distribution, FloatDistribution | IntDistribution)
@@ -32,7 +32,7 @@ def n_values(distribution: BaseDistribution) -> float:
 
 
 def to_unit(distribution: BaseDistribution, value: Any) -> float:
-    """The place of a value in [0, 1]; a choice sits in the middle of its share."""
+    """Find the place of a value in [0, 1]; a choice sits in the middle of its share."""
     if isinstance(distribution, CategoricalDistribution):
         index = distribution.to_internal_repr(value)
         return (index + 0.5) / len(distribution.choices)
@@ -46,7 +46,7 @@ def to_unit(distribution: BaseDistribution, value: Any) -> float:
 
 
 def from_unit(distribution: BaseDistribution, u: float) -> Any:
-    """The allowed value nearest to a place in [0, 1]."""
+    """Find the allowed value nearest to a place in [0, 1]."""
     if isinstance(distribution, CategoricalDistribution):
         k = len(distribution.choices)
         return distribution.choices[min(int(u * k), k - 1)]
@@ -69,17 +69,18 @@ class Space:
     distributions: Mapping[str, BaseDistribution]
 
     def point(self, params: Mapping[str, Any]) -> FloatArray:
-        """The unit coordinates of a configuration, shape (d,)."""
+        """Compute the unit coordinates of a configuration, shape (d,)."""
         return np.array([to_unit(dist, params[name]) for name, dist in self.distributions.items()])
 
     def config(self, point: FloatArray) -> dict[str, Any]:
+        """Find the configuration at unit coordinates, shape (d,)."""
         return {
             name: from_unit(dist, float(u))
             for (name, dist), u in zip(self.distributions.items(), point, strict=True)
         }
 
     def cover(self, rng: np.random.Generator) -> FloatArray:
-        """Points that cover the space: every one of a small discrete space, Sobol points else."""
+        """Make points that cover the space: all of a small discrete one, else Sobol points."""
         d = len(self.distributions)
         sizes = [n_values(dist) for dist in self.distributions.values()]
         if math.prod(sizes) <= _ENUMERATE_UP_TO:
@@ -102,7 +103,7 @@ class Space:
     def near(
         self, points: FloatArray, scale: float, n: int, rng: np.random.Generator
     ) -> FloatArray:
-        """``n`` points around each of ``points``; choices are drawn anew now and then."""
+        """Draw ``n`` points around each of ``points``; choices are drawn anew now and then."""
         d = len(self.distributions)
         centres = np.repeat(points, n, axis=0)
         moved = centres + scale * rng.standard_normal(centres.shape)
@@ -123,7 +124,7 @@ class Space:
         return snapped
 
     def encode(self, points: FloatArray) -> FloatArray:
-        """Coordinates for the surrogate: each choice of a categorical becomes a column."""
+        """Compute coordinates for the surrogate: each choice of a categorical becomes a column."""
         columns: list[FloatArray] = []
         for i, dist in enumerate(self.distributions.values()):
             if isinstance(dist, CategoricalDistribution):
@@ -136,7 +137,7 @@ class Space:
 
 
 def _places(distribution: BaseDistribution, size: int) -> FloatArray:
-    """One place in [0, 1] for each value of a discrete parameter."""
+    """Return one place in [0, 1] for each value of a discrete parameter."""
     if isinstance(distribution, CategoricalDistribution):
         return (np.arange(size) + 0.5) / size
     assert isinstance(distribution, FloatDistribution | IntDistribution)

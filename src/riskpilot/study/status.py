@@ -1,6 +1,7 @@
 """Where a study stands: trials, failures, budget, region, ledger. Calibration stays sealed."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -8,18 +9,12 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
+from riskpilot.guarantee import region_of
 from riskpilot.problem import Problem
 from riskpilot.study.question_ledger import ledger, outcomes
-from riskpilot.study.records import (
-    ERROR_KEY,
-    SETTINGS_KEY,
-    Record,
-    problem_of,
-    record_of,
-    validation_of,
-)
-from riskpilot.study.sampler import GuidedSampler
+from riskpilot.study.records import ERROR_KEY, Record, problem_of, settings_of, validation_of
 from riskpilot.study.storages import has_heartbeat
+from riskpilot.study.trials import finished_among, n_calibration_of
 
 _DIED = "no error was recorded: its worker died"
 
@@ -35,7 +30,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class Running:
-    """A trial that is being evaluated, or whose worker died: ``seconds`` since it began."""
+    """A trial that is being evaluated, or whose worker died.
+
+    ``seconds``: the time since it began.
+    """
 
     number: int
     seconds: float
@@ -44,9 +42,12 @@ class Running:
 
 @dataclass(frozen=True)
 class RiskStatus:
-    """A risk so far, on validation data: what it says, what its numbers are called, its limit, its
-    range over the finished trials, how many of them lie below the limit, and the region of interest
-    that the search is steered to."""
+    """A risk so far, on validation data.
+
+    ``says``: the risk with its limit, in words; ``title``: what its numbers are called; ``lowest``,
+    ``highest``: its range over the finished trials; ``n_below_limit``: how many of them lie below
+    the limit; ``region``: the region of interest that the search is steered to.
+    """
 
     name: str
     says: str
@@ -60,11 +61,12 @@ class RiskStatus:
 
 @dataclass(frozen=True)
 class QuestionStatus:
-    """A question of the ledger with its outcome; ``config`` None: nothing could be certified.
+    """A question of the ledger with its outcome.
 
     ``problem``: what was asked, in words; ``asked``: the same as ``Problem.to_dict`` writes it;
     ``groups``: the groups that limits were about; ``elsewhere``: questions of other studies to the
-    same losses that came before.
+    same losses that came before; ``config``: what was chosen, None where nothing could be
+    certified.
     """
 
     use: int
@@ -83,11 +85,14 @@ class QuestionStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """What `riskpilot status` shows. ``problem``: in words; ``asked``: the same as
-    ``Problem.to_dict`` writes it. ``states``: how many trials are in each state; ``left_out``: the
-    numbers of finished trials that carry no losses and cannot be selected; ``seconds``: the time
-    that all evaluations took together; ``running``: longest first; ``heartbeats``: whether the
-    storage knows which of them are alive; ``spent``: the shares of delta used so far."""
+    """What `riskpilot status` shows.
+
+    ``problem``: the problem in words; ``asked``: the same as ``Problem.to_dict`` writes it;
+    ``states``: how many trials are in each state; ``left_out``: the numbers of finished trials that
+    carry no losses and cannot be selected; ``seconds``: the time that all evaluations took
+    together; ``running``: the trials under way, longest first; ``heartbeats``: whether the storage
+    knows which of them are alive; ``spent``: the shares of delta used so far.
+    """
 
     study: str
     problem: str
@@ -105,15 +110,17 @@ class Status:
     spent: float
 
     def to_json(self) -> dict[str, Any]:
+        """Write the status as plain JSON."""
         return asdict(self)
 
 
 def study_status(study: optuna.Study) -> Status:
-    """Where a study stands, from what its trials say openly and from its ledger."""
+    """Report where a study stands, from what its trials say openly and from its ledger."""
     problem = problem_of(study)
     trials = study.get_trials(deepcopy=False)
-    finished = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-    records = [record for trial in finished if (record := record_of(trial)) is not None]
+    done = finished_among(trials)
+    records = done.records
+    n_calibration = n_calibration_of(records, settings_of(study).get("n_calibration"))
     counts = Counter(trial.state.name.lower() for trial in trials)
     questions = _questions(study)
     return Status(
@@ -121,11 +128,11 @@ def study_status(study: optuna.Study) -> Status:
         problem=str(problem),
         asked=problem.to_dict(),
         states={state.name.lower(): counts[state.name.lower()] for state in TrialState},
-        left_out=tuple(trial.number for trial in finished if record_of(trial) is None),
+        left_out=done.without_losses,
         seconds=sum(t.duration.total_seconds() for t in trials if t.duration is not None),
         n_validation=records[-1].n_validation if records else None,
-        n_calibration=_n_calibration(study, records),
-        risks=_risks(study, problem, records) if records else (),
+        n_calibration=n_calibration,
+        risks=_risks(problem, records, n_calibration) if records else (),
         failures=tuple(_failure(t) for t in trials if t.state == TrialState.FAIL),
         running=_running(trials),
         heartbeats=has_heartbeat(study),
@@ -135,6 +142,7 @@ def study_status(study: optuna.Study) -> Status:
 
 
 def _running(trials: list[FrozenTrial]) -> tuple[Running, ...]:
+    """List the trials under way, longest first."""
     now = datetime.now()
     found = [
         Running(trial.number, (now - trial.datetime_start).total_seconds(), dict(trial.params))
@@ -145,30 +153,27 @@ def _running(trials: list[FrozenTrial]) -> tuple[Running, ...]:
 
 
 def _failure(trial: FrozenTrial) -> Failure:
+    """Describe a failed trial; one without a recorded error belonged to a worker that died."""
     return Failure(trial.number, trial.user_attrs.get(ERROR_KEY, _DIED), dict(trial.params))
 
 
-def _n_calibration(study: optuna.Study, records: list[Record]) -> int | None:
-    known = [record.n_calibration for record in records if record.n_calibration is not None]
-    stated: int | None = study.user_attrs.get(SETTINGS_KEY, {}).get("n_calibration")
-    return known[-1] if known else stated
-
-
-def _risks(study: optuna.Study, problem: Problem, records: list[Record]) -> tuple[RiskStatus, ...]:
+def _risks(
+    problem: Problem, records: Sequence[Record], n_calibration: int | None
+) -> tuple[RiskStatus, ...]:
+    """Report every risk so far, on validation data."""
     validation = validation_of(problem, records)
-    regions = GuidedSampler(problem, seed=0).region(validation, _n_calibration(study, records))
+    regions = region_of(validation, n_calibration)
     result = []
-    for risk, region in zip(problem.risks, regions, strict=True):
-        means = risk.from_unit(validation.risks[risk.name].summary.mean)
+    for risk, region, values in zip(problem.risks, regions, validation.values.T, strict=True):
         result.append(
             RiskStatus(
                 name=risk.name,
                 says=str(risk),
                 title=risk.title,
                 limit=risk.limit,
-                lowest=float(means.min()),
-                highest=float(means.max()),
-                n_below_limit=None if risk.limit is None else int((means <= risk.limit).sum()),
+                lowest=float(values.min()),
+                highest=float(values.max()),
+                n_below_limit=None if risk.limit is None else int((values <= risk.limit).sum()),
                 region=None if risk.limit is None else (float(region.low), float(region.high)),
             )
         )
@@ -176,6 +181,7 @@ def _risks(study: optuna.Study, problem: Problem, records: list[Record]) -> tupl
 
 
 def _questions(study: optuna.Study) -> tuple[QuestionStatus, ...]:
+    """List the questions of the ledger with their outcomes."""
     known = outcomes(study)
     result = []
     for entry in ledger(study):

@@ -6,7 +6,7 @@ task: each of them joins the study, and the same call continues the study after 
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from optuna.trial import FrozenTrial, TrialState
 from riskpilot.errors import StudyError
 from riskpilot.study.creation import load_study
 from riskpilot.study.objectives import Evaluate, objective
-from riskpilot.study.records import record_of
 from riskpilot.study.storages import (
     GRACE_SECONDS,
     fail_overdue_trials,
@@ -25,6 +24,7 @@ from riskpilot.study.storages import (
     get_trial,
     has_heartbeat,
 )
+from riskpilot.study.trials import finished_among
 
 logger = logging.getLogger("riskpilot")
 
@@ -158,10 +158,7 @@ def _is_later(trial: FrozenTrial, number: int) -> bool:
     return trial.state == TrialState.RUNNING and trial.number > number
 
 
-def _counts(trials: Iterable[FrozenTrial]) -> tuple[int, int]:
+def _counts(trials: Sequence[FrozenTrial]) -> tuple[int, int]:
     """Count the trials that are finished with their losses, and those that are running."""
-    finished = going = 0
-    for trial in trials:
-        finished += trial.state == TrialState.COMPLETE and record_of(trial) is not None
-        going += trial.state == TrialState.RUNNING
-    return finished, going
+    going = sum(trial.state == TrialState.RUNNING for trial in trials)
+    return len(finished_among(trials).records), going

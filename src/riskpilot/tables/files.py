@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.common import Array
+from riskpilot.common.arrays import Array
 from riskpilot.errors import LossError, TableError
 from riskpilot.losses import LossMapping, NumbersOfTexts, plain_array, text_array
 from riskpilot.tables.long import (

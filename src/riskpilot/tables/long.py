@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.common import Array, IntArray
+from riskpilot.common.arrays import Array, IntArray
 from riskpilot.errors import LeakageError, LossError, TableError
 from riskpilot.losses import is_missing, text_array
 

@@ -1,4 +1,4 @@
-"""A certificate after deployment: whether each risk is still at most its limit, told in time."""
+"""A certificate after deployment: an alarm soon after a risk has gone above its limit."""
 
 from riskpilot.watch.blocks import Block, Claim, Contrast, fill_blocks, gap, ratio
 from riskpilot.watch.bounds import lower_bound, upper_bound

@@ -13,7 +13,7 @@ The value of the block has the mean of m_i - k_i as its expectation, which is at
 both means stand still within the blocks, the order need not be random.
 
 What would not be valid: a group that always comes in the morning, and losses of both groups that
-are larger in the morning. From one loss at each moment, that is not to be told from a gap.
+are larger in the morning. From one loss at each moment, nobody can distinguish that from a gap.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import FloatArray
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import LossError
 
-# A block is so long that an example of the smaller group is expected in it, and this much longer.
-# Shorter blocks too often lack a group, and longer ones are too few.
+# A block has the length in which one example of the smaller group is expected, and this many
+# examples more. Shorter blocks too often lack a group, and longer ones are too few.
 _LONGER = 2
 _LONGEST = 200
 
@@ -46,7 +46,7 @@ class Claim:
         return (self.bound - self._low) / self._width
 
     def value(self, x: float, y: float) -> float:
-        """The value of a block whose groups have the means x and y, on the unit scale."""
+        """Compute the value of a block whose groups have the means x and y, on the unit scale."""
         unit = (self.a * x + self.b * y - self._low) / self._width
         return min(max(unit, 0.0), 1.0)
 
@@ -208,6 +208,7 @@ def _fill(
 
 
 def _add(block: Block, loss: float, *, is_first: bool) -> Block:
+    """Add the loss of an example of one of the groups to a block."""
     if is_first:
         return replace(
             block,

@@ -17,7 +17,7 @@ first for losses that vary less.
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import FloatArray
+from riskpilot.common.arrays import FloatArray
 
 _STEPS = 2.0 ** -np.arange(16)
 _BERNSTEIN = 0.9 * _STEPS
@@ -78,8 +78,14 @@ def upper_bound(
 
     Parameters
     ----------
-    count, total, spread, level : array of shape (n,)
-        As for `lower_bound`.
+    count : array of shape (n,)
+        How many values there are.
+    total : array of shape (n,)
+        The sums of the values.
+    spread : array of shape (n,) or None
+        The sums of squared deviations, as for `lower_bound`.
+    level : array of shape (n,), or one for all
+        The probability that the bound is ever below the mean, over all times together.
 
     Returns
     -------
@@ -92,7 +98,7 @@ def upper_bound(
 def _log_evidence(
     mean: FloatArray, count: FloatArray, total: FloatArray, spread: FloatArray | None
 ) -> FloatArray:
-    """The logarithm of the mixture if the values had this mean; shape (n,)."""
+    """Compute the logarithm of the mixture if the values had this mean, shape (n,)."""
     n, whole, m = count[:, None], total[:, None], mean[:, None]
     exponents = _BERNOULLI * whole - n * np.log1p(m * _GROWTH)
     if spread is not None:

@@ -9,7 +9,7 @@ The means may wander below the limit, and the values may depend on the past in a
 Why the alarm is valid. The capital is 1 at first: the reserve, and accounts that belong to the bets
 b_1, ..., b_G. Label t multiplies account j by 1 + b_j (x_t - limit). As 0 <= b_j < 1 / limit, that
 factor is positive, and under H0 its mean given the past is at most 1. After each label some of the
-reserve, as decided by what has been seen until then, moves into the accounts: that changes no sum.
+reserve, as the labels until then decide, moves into the accounts: that changes no sum.
 So the accounts and the reserve together are a nonnegative supermartingale that starts at 1, and by
 Ville's inequality they ever reach 1 / delta with probability at most delta.
 
@@ -33,7 +33,7 @@ lowers the capital.
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import BoolArray, FloatArray
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.errors import LossError, LossRangeError
 from riskpilot.watch.rule import Rule
 from riskpilot.watch.state import (
@@ -120,6 +120,7 @@ def wealth(rule: Rule, state: State) -> FloatArray:
 
 
 def _checked_values(values: npt.ArrayLike, n_streams: int) -> FloatArray:
+    """Return the values as an array of shape (b, K), if they lie in [0, 1] or are NaN."""
     x = np.ascontiguousarray(values, dtype=np.float64)
     if x.ndim != 2 or x.shape[1] != n_streams:
         raise LossError(
@@ -138,6 +139,7 @@ def _checked_values(values: npt.ArrayLike, n_streams: int) -> FloatArray:
 
 
 def _checked_weights(rule: Rule, weights: npt.ArrayLike | None, x: FloatArray) -> FloatArray | None:
+    """Return the weights, 0 where a value does not count; None where no stream has weights."""
     if (weights is not None) != any(rule.weighted):
         raise LossError(
             f"Weights belong to streams that were declared to have them, but weights are "
@@ -178,6 +180,7 @@ class _Accounts:
         self._alarms = state.alarms
 
     def state(self) -> State:
+        """Return the state after the labels that were taken."""
         return State(
             self._sums,
             self._recent,
@@ -206,7 +209,7 @@ class _Accounts:
         added[:, :, ROWS] = 1
         added[:, :, COUNT] = counted
         added[:, :, TOTAL] = x * counted
-        added[:, :, SPREAD] = 0  # each of them has to wait for the recent mean before it
+        added[:, :, SPREAD] = 0  # filled in label by label: it needs the recent mean before each
         added[:, :, MASS] = counted if weights is None else weights
         shares = forgetting * counted
         for t in range(len(x)):
@@ -217,6 +220,7 @@ class _Accounts:
             self._look_for_alarms()
 
     def _bet(self, factors: FloatArray) -> None:
+        """Multiply every account by its factor, shape (K, G)."""
         for account in (self._capital, self._rise):
             account *= factors
             np.minimum(account, _CEILING, out=account)
@@ -224,6 +228,7 @@ class _Accounts:
     def _remember(
         self, x: FloatArray, counted: BoolArray, shares: FloatArray, added: FloatArray
     ) -> None:
+        """Add a label to the sums, and move the recent mean towards it."""
         deviations = x - self._recent
         self._recent += shares * deviations
         deviations *= deviations
@@ -231,6 +236,7 @@ class _Accounts:
         self._sums += added
 
     def _restart(self, counted: BoolArray) -> None:
+        """Pay a restart to every stream whose recent mean is above its limit."""
         is_paid = self._recent > self._rule.limit_array
         is_paid &= counted
         if np.count_nonzero(is_paid):
@@ -240,14 +246,17 @@ class _Accounts:
             self._reserve = left
 
     def _look_for_starts(self) -> None:
-        """A bet that has lost since its best moment had better begin now. That moment is where the
-        test by cumulative sums says that the change was."""
+        """Move the best moment of bets that have lost since then to now.
+
+        That moment is where the test by cumulative sums puts the change.
+        """
         is_start = self._rise < 1
         if np.count_nonzero(is_start):
             np.copyto(self._starts, self._sums[:, None], where=is_start[:, :, None])
             np.maximum(self._rise, 1.0, out=self._rise)
 
     def _look_for_alarms(self) -> None:
+        """Note an alarm of every stream that reaches its threshold for the first time."""
         reached = self._capital.sum(axis=1) + self._reserve >= self._rule.threshold_array
         if not np.count_nonzero(reached):
             return

@@ -1,4 +1,4 @@
-"""What a watch says of each risk: since it began, and since the estimated time of the change."""
+"""Estimates of each risk: since the watch began, and since the estimated time of the change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,8 @@ from riskpilot.watch.rule import Rule
 from riskpilot.watch.state import Segment, State, best_segment, segment_between
 
 _BOUNDS = (lower_bound, upper_bound)
-# Stands for a mean weight of 0, to divide by it: the bounds are then those of the losses.
+# A mean weight of 0 is replaced by this number, so that it can be divided by: the bounds are then
+# those of the losses.
 _SMALLEST_WEIGHT = 1e-300
 
 
@@ -115,15 +116,18 @@ def _estimates(
     delta: float | None,
     start_shares: npt.ArrayLike,
 ) -> list[Estimate]:
-    """One estimate for each segment; ``start_shares``: what each has of its stream's delta."""
+    """Estimate the mean over each segment.
+
+    ``start_shares``: the share of its stream's delta that each segment has.
+    """
     shares = np.array([rule.shares[stream] for stream in streams])
     level = (rule.delta if delta is None else delta) * shares * np.asarray(start_shares)
     weighted = np.array([rule.weighted[stream] for stream in streams])
     limits = np.array([rule.limits[stream] for stream in streams])
     sums = np.array([[part.count, part.total, part.spread, part.mass] for part in segments])
     count, total, spread, mass = sums.T
-    # Each side of the mean has half of the level, or a quarter if the mean of the weights needs as
-    # much.
+    # Each side of the mean has half of the level; a quarter where the mean weight is bounded
+    # on both sides, too.
     side = np.where(weighted, level / 4, level / 2)
     above = np.stack([bound(count, total, spread, side) for bound in _BOUNDS]) - limits
     # E[w loss] / E[w] = limit + E[w (loss - limit)] / E[w]; without weights the divisor is 1.

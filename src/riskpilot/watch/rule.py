@@ -1,4 +1,4 @@
-"""What is fixed when a watch begins: limits, the bets against them, and when restarts are paid."""
+"""What is fixed when a watch begins: limits, the bets against them, and the pay of restarts."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import FloatArray
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import ProblemError
 
 # The largest bet, as a share of the one that a loss of 0 would ruin.
@@ -94,12 +94,12 @@ class Rule:
         return 1 / (self.delta * np.array(self.shares))
 
     def reserve_after(self, restarts: npt.ArrayLike) -> FloatArray:
-        """What is left of the reserve after that many restarts; an array of the same shape."""
+        """Compute what is left of the reserve after that many restarts, in the same shape."""
         left = np.log1p(np.asarray(restarts, dtype=np.float64) / self.pace)
         return np.asarray(self.reserve / (1 + left))
 
     def start_share(self, start: int) -> float:
-        """The weight of intervals that begin after ``start`` labels; all of them sum to 1."""
+        """Compute the weight of intervals that begin after ``start`` labels; all sum to 1."""
         if start == 0:
             return 1 - self.reserve
         before, after = self.reserve_after([start - 1, start])
@@ -119,11 +119,10 @@ def make_rule(
     ----------
     limits : sequence of float, length K
         The limit of each stream on its unit scale, in (0, 1).
-    delta : float
+    delta : float, default 0.05
         The probability of any false alarm over the whole life of the watch.
     shares : sequence of float, length K, optional
         How much of ``delta`` each stream may spend; all the same where left out.
-
     weighted : sequence of bool, length K, optional
         Whether the labels of each stream have weights; none has where left out.
 
@@ -169,6 +168,7 @@ def make_rule(
 
 
 def _inside(value: float, what: str) -> float:
+    """Return a number that lies strictly between 0 and 1; refuse others."""
     number = float(value)
     if not 0 < number < 1:
         raise ProblemError(
@@ -179,6 +179,7 @@ def _inside(value: float, what: str) -> float:
 
 
 def _shares(shares: Sequence[float] | None, n: int) -> tuple[float, ...]:
+    """Return the share of delta that each of n streams may spend."""
     if shares is None:
         return (1 / n,) * n
     parts = tuple(float(share) for share in shares)
@@ -192,6 +193,7 @@ def _shares(shares: Sequence[float] | None, n: int) -> tuple[float, ...]:
 
 
 def _weighted(weighted: Sequence[bool] | None, n: int) -> tuple[bool, ...]:
+    """Return whether the labels of each of n streams have weights."""
     flags = (False,) * n if weighted is None else tuple(map(bool, weighted))
     if len(flags) != n:
         raise ProblemError(
@@ -202,12 +204,14 @@ def _weighted(weighted: Sequence[bool] | None, n: int) -> tuple[bool, ...]:
 
 
 def _bets(limit: float) -> list[float]:
+    """Choose the bets against a limit, largest first."""
     largest = LARGEST_BET / limit
     n = max(1, math.ceil(math.log(largest / _SMALLEST_BET, _RATIO)) + 1)
     return [largest / _RATIO**j for j in range(n)]
 
 
 def _prior(bets: list[float], limit: float) -> list[float]:
+    """Divide the capital among the bets; the shares sum to 1."""
     usual = min(_USUAL_EXCESS / (1 - limit), 0.5 / limit)
     bell = [1 / (1 + (math.log(bet / usual) / _WIDTH) ** 2) for bet in bets]
     whole = math.fsum(bell)
@@ -215,4 +219,5 @@ def _prior(bets: list[float], limit: float) -> list[float]:
 
 
 def _padded(values: list[float], width: int) -> tuple[float, ...]:
+    """Append zeros until there are ``width`` values."""
     return (*values, *[0.0] * (width - len(values)))

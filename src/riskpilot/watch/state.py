@@ -1,4 +1,4 @@
-"""What a watch has in hand between two updates; it can be written as JSON and read back exactly."""
+"""What a watch knows between two updates; JSON holds it exactly."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.common import FloatArray, IntArray
+from riskpilot.common.arrays import FloatArray, IntArray
 from riskpilot.errors import CertificateError
 from riskpilot.watch.rule import Rule
 
@@ -48,7 +48,7 @@ def segment_between(start: FloatArray, stop: FloatArray) -> Segment:
 def best_segment(
     rule: Rule, stream: int, rise: FloatArray, starts: FloatArray, sums: FloatArray
 ) -> Segment:
-    """Find the labels of a stream since the best moment of the bet that would have won the most."""
+    """Sum the labels of a stream since the best moment of the bet that would have won the most."""
     bet = int(np.argmax(rule.prior_array[stream] * rise[stream]))
     return segment_between(starts[stream, bet], sums[stream])
 
@@ -100,12 +100,12 @@ class State:
 
     @property
     def rows(self) -> int:
-        """How many labels the watch has seen, those that count for no stream included."""
+        """The number of labels so far, those that count for no stream included."""
         return int(self.sums[0, ROWS])
 
 
 def begin(rule: Rule) -> State:
-    """Start a watch that has seen no label yet.
+    """Start a watch, before its first label.
 
     Parameters
     ----------
@@ -200,6 +200,7 @@ def from_dict(data: Mapping[str, Any]) -> tuple[Rule, State]:
 
 
 def _check_shapes(rule: Rule, state: State) -> None:
+    """Refuse a state whose arrays do not fit its rule."""
     fresh = begin(rule)
     for name in _ARRAYS:
         found, expected = getattr(state, name), getattr(fresh, name)
@@ -212,4 +213,5 @@ def _check_shapes(rule: Rule, state: State) -> None:
 
 
 def _tuples(value: Any) -> Any:
+    """Turn lists, and lists inside them, into tuples."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -42,7 +42,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import FloatArray
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import LossError, ProblemError
 
 # The share of the false alarms of a worst group that belongs to all groups together. If all of them

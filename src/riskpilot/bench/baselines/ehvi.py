@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from riskpilot.bench.baselines.sequential import History, SequentialSampler
-from riskpilot.common import FloatArray
+from riskpilot.common.arrays import FloatArray
 from riskpilot.study import Space, n_values
 
 with warnings.catch_warnings():
@@ -57,7 +57,7 @@ class EHVISampler(SequentialSampler):
     def propose(self, history: History, seed: int) -> dict[str, Any]:
         space = history.space
         with manual_seed(seed), warnings.catch_warnings():
-            # BoTorch adds jitter and starts anew by itself; that is no news to who compares.
+            # BoTorch warns when it adds jitter or starts anew; it then goes on by itself.
             for message in ("A not p.d.", "Optimization failed"):
                 warnings.filterwarnings("ignore", message, RuntimeWarning)
             acquisition = expected_improvement(
@@ -96,7 +96,7 @@ def expected_improvement(
 
 
 def maximise(acquisition: Any, d: int, restarts: int, raw_samples: int) -> FloatArray:
-    """The best point of the unit cube, shape (d,)."""
+    """Find the best point of the unit cube, shape (d,)."""
     bounds = torch.stack([torch.zeros(d), torch.ones(d)]).double()
     best, _ = optimize_acqf(
         acquisition, bounds, q=1, num_restarts=restarts, raw_samples=raw_samples
@@ -106,6 +106,7 @@ def maximise(acquisition: Any, d: int, restarts: int, raw_samples: int) -> Float
 
 
 def _fit(inputs: Any, targets: Any, variances: Any) -> Any:
+    """Fit one Gaussian process per objective, with the noise that is known."""
     models = [
         SingleTaskGP(
             inputs,
@@ -121,6 +122,7 @@ def _fit(inputs: Any, targets: Any, variances: Any) -> Any:
 
 
 def _best_of(acquisition: Any, space: Space, candidates: FloatArray) -> FloatArray | None:
+    """Choose the best of some points, shape (d,); None where there is none."""
     if not len(candidates):
         return None
     choices = torch.tensor(space.encode(candidates))
@@ -131,5 +133,6 @@ def _best_of(acquisition: Any, space: Space, candidates: FloatArray) -> FloatArr
 
 
 def _untaken(candidates: FloatArray, taken: FloatArray) -> FloatArray:
+    """Leave out points that were tried."""
     gaps: FloatArray = np.abs(candidates[:, None] - taken[None]).max(axis=2).min(axis=1)
     return np.asarray(candidates[gaps > _SAME])

@@ -8,7 +8,8 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 
 from riskpilot.bench.baselines.pool import PoolSampler, generator, settled
 from riskpilot.errors import StudyError
-from riskpilot.study import n_values, uniform
+from riskpilot.search import uniform
+from riskpilot.study import n_values
 
 
 class GridSampler(PoolSampler):
@@ -55,7 +56,7 @@ class GridSampler(PoolSampler):
 
 
 def even_sides(n: int, most: Sequence[float]) -> tuple[int, ...]:
-    """How many values each parameter takes on a grid of at most ``n`` points.
+    """Compute how many values each parameter takes on a grid of at most ``n`` points.
 
     ``most``: how many values each has at all, infinite for continuous ones. The shortest side that
     can grow does, one value at a time, until none can: sides stay as even as the number allows.

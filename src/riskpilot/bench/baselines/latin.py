@@ -4,7 +4,7 @@ from optuna.distributions import BaseDistribution
 
 from riskpilot.bench.baselines.pool import PoolSampler, generator, settled
 from riskpilot.errors import StudyError
-from riskpilot.study import uniform
+from riskpilot.search import uniform
 
 
 class LatinHypercubeSampler(PoolSampler):

@@ -26,8 +26,8 @@ class ParEGOSampler(SequentialSampler):
     """Scalarises the objectives by weights drawn anew for each proposal, and maximises the expected
     improvement of a Gaussian process (SMAC's black-box facade).
 
-    SMAC is started for each proposal and told every finished trial, so that nothing has to be kept.
-    Trials under way are not known to it.
+    SMAC is started for each proposal and learns of every finished trial, so that nothing has to be
+    kept. It does not know of trials under way.
     """
 
     def __init__(self, *, n_startup_trials: int = 5, seed: int | None = None) -> None:
@@ -37,7 +37,7 @@ class ParEGOSampler(SequentialSampler):
         distributions = history.space.distributions
         space = ConfigurationSpace(seed=seed)
         space.add([_hyperparameter(name, dist) for name, dist in distributions.items()])
-        told = [Configuration(space, _to_smac(distributions, c)) for c in history.configs]
+        known = [Configuration(space, _to_smac(distributions, c)) for c in history.configs]
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             # SMAC asks ConfigSpace in a way that ConfigSpace would rather not be asked.
             warnings.filterwarnings("ignore", "Please use `dict\\(config\\)`", DeprecationWarning)
@@ -45,7 +45,7 @@ class ParEGOSampler(SequentialSampler):
                 space,
                 objectives=[*history.problem.names, history.problem.minimize],
                 deterministic=True,
-                n_trials=len(told) + 1,
+                n_trials=len(known) + 1,
                 seed=seed,
                 output_directory=Path(folder),
             )
@@ -53,13 +53,13 @@ class ParEGOSampler(SequentialSampler):
                 scenario,
                 _never_called,
                 initial_design=BlackBoxFacade.get_initial_design(
-                    scenario, n_configs=0, additional_configs=told
+                    scenario, n_configs=0, additional_configs=known
                 ),
                 config_selector=BlackBoxFacade.get_config_selector(scenario, retrain_after=1),
                 multi_objective_algorithm=ParEGO(scenario),
                 logging_level=False,
             )
-            for config, values in zip(told, history.values, strict=True):
+            for config, values in zip(known, history.values, strict=True):
                 value = TrialValue(cost=[float(v) for v in values])
                 smac.tell(TrialInfo(config, seed=0), value, save=False)
             asked = dict(smac.ask().config)
@@ -67,11 +67,11 @@ class ParEGOSampler(SequentialSampler):
 
 
 def _never_called(config: Configuration, seed: int = 0) -> float:
-    raise NotImplementedError("SMAC is only asked and told here.")
+    raise NotImplementedError("SMAC proposes here and evaluates nothing.")
 
 
 def _hyperparameter(name: str, distribution: BaseDistribution) -> Any:
-    """Choices by index, integers as they are, everything else by its place in [0, 1]."""
+    """Describe a parameter to SMAC: choices by index, integers as such, others by their place."""
     if n_values(distribution) == 1 or isinstance(distribution, CategoricalDistribution):
         return CategoricalHyperparameter(name, list(range(int(n_values(distribution)))))
     if _is_plain_integer(distribution):

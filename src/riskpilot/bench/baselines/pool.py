@@ -14,23 +14,27 @@ from riskpilot.study import from_unit
 
 
 def slot_of(study: optuna.Study, trial: FrozenTrial) -> int:
-    """The trial's place among those that were not enqueued with given values."""
+    """Count the earlier trials that were not enqueued with given values: the place of this one."""
     trials = study.get_trials(deepcopy=False)
     return sum(t.number < trial.number and "fixed_params" not in t.system_attrs for t in trials)
 
 
 def generator(seed: int, purpose: str, *numbers: int) -> np.random.Generator:
+    """Make the generator of one draw, from the seed and what the draw is for."""
     return np.random.default_rng([seed, zlib.crc32(purpose.encode()), *numbers])
 
 
 def settled(seed: int | None) -> int:
-    """The seed, drawn where none is given."""
+    """Return the seed; one is drawn where none is given."""
     return int(np.random.default_rng().integers(2**31)) if seed is None else seed
 
 
 class PoolSampler(BaseSampler, ABC):
-    """Places depend on the seed, the parameter and the trial's slot alone, so that workers and an
-    interrupted search need not know of each other."""
+    """A sampler that looks at no result.
+
+    Places depend on the seed, the parameter and the trial's slot alone, so that workers and an
+    interrupted search need not know of each other.
+    """
 
     def infer_relative_search_space(
         self, study: optuna.Study, trial: FrozenTrial
@@ -54,4 +58,4 @@ class PoolSampler(BaseSampler, ABC):
 
     @abstractmethod
     def place(self, slot: int, name: str, distribution: BaseDistribution) -> float:
-        """Where the parameter stands in [0, 1] in the given slot."""
+        """Return where the parameter stands in [0, 1] in the given slot."""

@@ -7,14 +7,14 @@ from typing import Any
 
 import optuna
 from optuna.samplers import BaseSampler, TPESampler
-from optuna.trial import TrialState
 
 from riskpilot.bench.baselines.sequential import History, SequentialSampler
 from riskpilot.problem import Problem
-from riskpilot.study import problem_of, record_of, validation_of
+from riskpilot.study import finished, problem_of, validation_of
 
 
 def tpe(seed: int) -> BaseSampler:
+    """Make Optuna's TPE sampler without an initial pool of its own."""
     return TPESampler(seed=seed, n_startup_trials=0)
 
 
@@ -53,20 +53,21 @@ class ConstrainedSampler(SequentialSampler):
 
 
 def best_feasible(study: optuna.Study, problem: Problem | None = None) -> dict[str, Any] | None:
-    """The finished trial with the smallest free objective among those whose validation risks keep
-    their limits, or None. No test, no promise: a choice by validation data is optimistic.
+    """Choose the configuration with the smallest free objective among those that look feasible.
 
-    ``problem``: other limits than the study's, where given.
+    Their validation risks keep the limits; None where there is no such trial. There is no test and
+    no promise: a choice by validation data is optimistic. ``problem``: the problem with other
+    limits than the study's, where given.
     """
     problem = problem or problem_of(study)
     best: dict[str, Any] | None = None
     least = math.inf
-    for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
-        record = record_of(trial)
-        if record is None or record.free >= least:
+    done = finished(study)
+    for trial, record in zip(done.trials, done.records, strict=True):
+        if record.free >= least:
             continue
-        seen = validation_of(problem, [record])
-        if all(seen.risks[r.name].summary.mean[0] <= r.unit_limit for r in problem.risks):
+        risks = validation_of(problem, [record]).risks
+        if all(risks[r.name].summary.mean[0] <= r.unit_limit for r in problem.risks):
             best, least = dict(trial.params), record.free
     return best
 

@@ -3,7 +3,7 @@
 from optuna.distributions import BaseDistribution
 
 from riskpilot.bench.baselines.pool import PoolSampler, generator, settled
-from riskpilot.study import uniform
+from riskpilot.search import uniform
 
 
 class RandomSampler(PoolSampler):

@@ -10,20 +10,20 @@ import optuna
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.search_space import intersection_search_space
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from riskpilot.bench.baselines.pool import generator, settled, slot_of
-from riskpilot.common import FloatArray, one_thread
+from riskpilot.common import one_thread
+from riskpilot.common.arrays import FloatArray
 from riskpilot.problem import Problem
+from riskpilot.search import uniform, values_and_variances
 from riskpilot.study import (
     Space,
+    finished_among,
     from_unit,
-    objectives,
     problem_of,
-    record_of,
     split_trials,
-    uniform,
     validation_of,
 )
 
@@ -44,10 +44,11 @@ class History:
     pending: list[dict[str, Any]]
 
     def points(self) -> FloatArray:
-        """Unit coordinates of the finished trials, shape (n, d)."""
+        """Return the unit coordinates of the finished trials, shape (n, d)."""
         return _points(self.space, self.configs)
 
     def pending_points(self) -> FloatArray:
+        """Return the unit coordinates of the trials still running, shape (p, d)."""
         return _points(self.space, self.pending)
 
 
@@ -64,17 +65,16 @@ class SequentialSampler(BaseSampler, ABC):
 
     @abstractmethod
     def propose(self, history: History, seed: int) -> dict[str, Any]:
-        """The next configuration; ``seed`` is all the randomness there is."""
+        """Return the next configuration; ``seed`` is all the randomness there is."""
 
     def reseed_rng(self) -> None:
-        """Nothing to do: every draw depends on the trial's number, so workers never repeat one."""
+        """Do nothing: every draw depends on the trial's number, so workers never repeat one."""
 
     def infer_relative_search_space(
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         trials = study.get_trials(deepcopy=False)
-        finished = [t for t in trials if t.state == TrialState.COMPLETE and record_of(t)]
-        if trial.number < self._n_startup_trials or len(finished) < 2:
+        if trial.number < self._n_startup_trials or len(finished_among(trials).trials) < 2:
             return {}
         return intersection_search_space(trials)
 
@@ -83,18 +83,18 @@ class SequentialSampler(BaseSampler, ABC):
     ) -> dict[str, Any]:
         if not search_space:
             return {}
-        done, records, running = split_trials(study, trial.number, search_space)
-        if len(done) < 2:
+        done, pending = split_trials(study, trial.number, search_space)
+        if len(done.trials) < 2:
             return {}
         problem = problem_of(study)
-        values, variances = objectives(validation_of(problem, records))
+        values, variances = values_and_variances(validation_of(problem, done.records))
         history = History(
             problem,
             Space(search_space),
-            [_of_space(t.params, search_space) for t in done],
+            [_of_space(t.params, search_space) for t in done.trials],
             values,
             variances,
-            [_of_space(params, search_space) for params in running],
+            [_of_space(params, search_space) for params in pending],
         )
         seed = int(generator(self._seed, "proposal", trial.number).integers(2**31))
         with one_thread(ThreadpoolController()):
@@ -113,9 +113,11 @@ class SequentialSampler(BaseSampler, ABC):
 
 
 def _points(space: Space, configs: list[dict[str, Any]]) -> FloatArray:
+    """Compute the unit coordinates of configurations, shape (n, d)."""
     rows = [space.point(config) for config in configs]
     return np.array(rows).reshape(-1, len(space.distributions))
 
 
 def _of_space(params: Mapping[str, Any], space: dict[str, BaseDistribution]) -> dict[str, Any]:
+    """Return the parameters that belong to the search space."""
     return {name: params[name] for name in space}

@@ -20,7 +20,7 @@ from riskpilot.bench.shown.summary import cell_label, compare
 
 
 def budget_figure(results: Results) -> Figure | None:
-    """The N sweep on pruning."""
+    """Draw the free objective for several numbers of evaluations on pruning."""
     task = "pruning"
     if task not in _with(results, "guided"):
         return None
@@ -39,7 +39,7 @@ def budget_figure(results: Results) -> Figure | None:
 
 
 def delta_prime_figure(results: Results, method: str) -> Figure | None:
-    """The change that delta' makes, relative to the method's own."""
+    """Draw the change that other values of delta' make."""
     tasks = [task for task in results.scope.tasks if _sweep(results, task, method)]
     if not tasks:
         return None
@@ -63,7 +63,7 @@ def delta_prime_figure(results: Results, method: str) -> Figure | None:
 def _sweep(
     results: Results, task: str, method: str
 ) -> dict[Cell, list[tuple[float, float, float]]]:
-    """By cell, the relative change and its interval, for each delta'."""
+    """Compute, by cell, the relative change and its interval for each delta'."""
     found: dict[Cell, list[tuple[float, float, float]]] = {}
     for cell in results.cells[task]:
         own = results.get(task, cell, method)
@@ -79,7 +79,7 @@ def _sweep(
 
 
 def sided_figure(results: Results) -> Figure | None:
-    """The two-sided region against the one-sided one, for the paper's preset."""
+    """Draw the two-sided region against the one-sided one, for the paper's preset."""
     tasks = _with(results, "one_sided")
     if not tasks:
         return None
@@ -93,7 +93,7 @@ def sided_figure(results: Results) -> Figure | None:
 
 
 def p_values_figure(results: Results) -> Figure | None:
-    """The dense grid under three families of p-values: what the test alone gives and takes."""
+    """Draw the dense grid under three families of p-values: the effect of the test alone."""
     tasks = _with(results, "dense")
     if not tasks:
         return None
@@ -113,9 +113,11 @@ def p_values_figure(results: Results) -> Figure | None:
 
 
 def _with(results: Results, method: str) -> list[str]:
+    """Return the tasks on which a method was run."""
     return [t for t in results.scope.tasks if results.get(t, results.cells[t][0], method)]
 
 
 def _finish(axis: Axes, results: Results, task: str) -> None:
+    """Give a panel of the free objective its title and its labels."""
     axis.set_title(task_title(task))
     finish(axis, results, task, free_label(results.names[task][-1]))

@@ -23,8 +23,11 @@ MATCHES = 1.02  # a ratio to the dense grid that counts as equal
 
 @dataclass(frozen=True)
 class Claim:
-    """``holds`` is None where the run does not contain what it takes to tell; ``missed``: the cells
-    in which a target is not met, and by how much."""
+    """A statement about the results, the rule by which it is judged, and the verdict.
+
+    ``figure``: the numbers behind the verdict; ``holds``: None where the run lacks what the rule
+    needs; ``missed``: the cells in which a target is not met, and by how much.
+    """
 
     claim: str
     rule: str
@@ -34,13 +37,14 @@ class Claim:
 
     @property
     def verdict(self) -> str:
+        """The verdict in words."""
         if self.holds is None:
             return "not run"
         return "holds" if self.holds else "does not hold here"
 
 
 def paper_claims(results: Results) -> list[Claim]:
-    """The paper's statements about its method; where it matters, about the default, too."""
+    """Judge the paper's statements about its method; where it matters, about the default, too."""
     return [
         _superior(results, "paper", "The paper's method is superior in almost all cells"),
         _superior(results, "guided", "The default is superior in almost all cells"),
@@ -55,6 +59,7 @@ def paper_claims(results: Results) -> list[Claim]:
 
 
 def _superior(results: Results, method: str, claim: str) -> Claim:
+    """Judge whether a method has the best free objective in almost all cells."""
     rule = "smallest mean free objective of all methods with the same N, in at least 90 % of cells"
     best, cells, verdicts = 0, 0, []
     for task, cell in results.entries():
@@ -67,11 +72,12 @@ def _superior(results: Results, method: str, claim: str) -> Claim:
         verdicts += verdicts_of(compare(results, task, cell, method, name) for name in RIVALS)
     if not cells:
         return Claim(claim, rule, "", None)
-    figure = f"best in {best} of {cells} cells; against single baselines {told(verdicts)}"
+    figure = f"best in {best} of {cells} cells; against single baselines {tally(verdicts)}"
     return Claim(claim, rule, figure, best >= 0.9 * cells)
 
 
 def _matches_dense(results: Results, method: str) -> Claim:
+    """Judge whether few evaluations reach the dense grid on pruning."""
     name = "paper's preset" if method == "paper" else "default"
     claim = f"N = 50 matches the dense grid on pruning ({name})"
     rule = f"in each cell not worse within the CI, or a ratio of at most {MATCHES}"
@@ -89,6 +95,7 @@ def _matches_dense(results: Results, method: str) -> Claim:
 
 
 def _insensitive(results: Results, method: str) -> Claim:
+    """Judge whether the width of the region matters little."""
     name = "paper's preset" if method == "paper" else "default"
     claim = f"Insensitive to delta' ({name})"
     rule = f"more than half of the values tie with that of the {name} within the CI"
@@ -109,24 +116,26 @@ def _insensitive(results: Results, method: str) -> Claim:
     if not verdicts:
         return Claim(claim, rule, "", None)
     figure = (
-        f"other values: {told(verdicts)}; the free objective spreads by "
+        f"other values: {tally(verdicts)}; the free objective spreads by "
         f"{100 * np.median(spreads):.1f} % in the median cell, {100 * max(spreads):.1f} % at most"
     )
     return Claim(claim, rule, figure, verdicts.count("tie") > len(verdicts) / 2)
 
 
 def _two_sided(results: Results) -> Claim:
+    """Judge whether a region with two sides is better than one with one side."""
     claim = "The two-sided region beats the one-sided one in most cells (paper's preset)"
     rule = "smaller mean free objective in more than half of the cells"
     found = all_compared(results, "paper", "one_sided")
     if not found:
         return Claim(claim, rule, "", None)
     better = sum(each.mean < 0 for each in found)
-    figure = f"smaller in {better} of {len(found)} cells; {told(verdicts_of(found))}"
+    figure = f"smaller in {better} of {len(found)} cells; {tally(verdicts_of(found))}"
     return Claim(claim, rule, figure, better > len(found) / 2)
 
 
 def _parego(results: Results) -> Claim:
+    """Judge whether ParEGO sometimes certifies nothing."""
     claim = "ParEGO sometimes certifies nothing"
     rule = "in some runs of some cell"
     shares = {
@@ -149,6 +158,7 @@ def _parego(results: Results) -> Claim:
 
 
 def _valid(results: Results) -> Claim:
+    """Judge whether the promise is kept by every method that tests."""
     claim = f"Violations in at most delta = {DELTA:g} of the runs, whichever method searched"
     rule = "in every cell, for every method that tests"
     found, practice = largest_violation(results, True), largest_violation(results, False)
@@ -161,26 +171,32 @@ def _valid(results: Results) -> Claim:
 
 
 def all_compared(results: Results, method: str, baseline: str) -> list[Estimate]:
+    """Compare a method with a baseline in every cell in which both were run."""
     found = [compare(results, *where, method, baseline) for where in results.entries()]
     return [each for each in found if each is not None]
 
 
 def verdicts_of(found: Iterable[Estimate | None]) -> list[str]:
+    """Return the verdicts of the comparisons that were run."""
     return [each.verdict for each in found if each is not None]
 
 
-def told(verdicts: Sequence[str]) -> str:
+def tally(verdicts: Sequence[str]) -> str:
+    """Count wins, ties and losses in words."""
     wins, ties, losses = (verdicts.count(each) for each in ("win", "tie", "loss"))
     return f"{wins} wins, {ties} ties, {losses} losses"
 
 
 def span(values: Sequence[float]) -> str:
+    """Write the range of some values."""
     return f"{min(values):.3f} to {max(values):.3f}"
 
 
 def _ratio(results: Results, task: str, cell: Cell, method: str) -> float:
+    """Return the ratio of a method to the dense grid, NaN where it is not known."""
     return ratio(results, Entry(task, cell, method, "auto")) or float("nan")
 
 
 def _place(share: float, entry: Entry) -> str:
+    """Write a share of runs, and where it was found."""
     return f"{100 * share:.1f} % ({entry.method}, {entry.task} at {cell_label(entry.cell)})"

@@ -57,7 +57,7 @@ def draw_line(
     label: str | None = None,
     family: str | None = None,
 ) -> None:
-    """Mean and band against the first limit: the free objective, or a limited risk."""
+    """Draw mean and band of the free objective, or of a limited risk, against the first limit."""
     colour, marker, line = style or STYLES[method]
     family = family or (METHODS[method].families or ("none",))[0]
     x, rows = [], []
@@ -70,7 +70,7 @@ def draw_line(
             kept = ~np.isnan(runs.risks[..., risk])
             if not kept.any():
                 continue
-            # Where nothing was certified there is no risk to show: the mean of the others.
+            # A run that certified nothing has no risk to show; the mean of the others stands in.
             values = np.where(kept, runs.risks[..., risk], runs.risks[..., risk][kept].mean())
         found = two_way(values)
         x.append(cell[0])
@@ -85,7 +85,7 @@ def draw_line(
 
 
 def finish(axis: Axes, results: Results, task: str, name: str) -> None:
-    """Labels; ticks at the limits; the range of the lines, so that a wide band hides nothing."""
+    """Label the axes, put ticks at the limits, and fit the range to the lines."""
     axis.set_xlabel(f"limit on {risk_label(results.names[task][0])}")
     axis.set_ylabel(f"{name} on test")
     axis.set_xticks([cell[0] for cell in results.cells[task]])
@@ -93,6 +93,7 @@ def finish(axis: Axes, results: Results, task: str, name: str) -> None:
 
 
 def fit_lines(axis: Axes) -> None:
+    """Fit the range of an axis to its lines, so that a wide band does not flatten them."""
     values = [float(y) for line in axis.lines for y in np.asarray(line.get_ydata())]
     low, high = min(values, default=0.0), max(values, default=1.0)
     margin = 0.12 * (high - low) or 0.05
@@ -100,7 +101,7 @@ def fit_lines(axis: Axes) -> None:
 
 
 def add_legend(figure: Figure) -> None:
-    """One legend below all panels, each label once."""
+    """Put one legend below all panels, with each label once."""
     handles: dict[str, Any] = {}
     for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
@@ -111,7 +112,7 @@ def add_legend(figure: Figure) -> None:
 
 
 def panels(n: int) -> tuple[Figure, Sequence[Axes]]:
-    """A figure of ``n`` panels, three in a row."""
+    """Make a figure of ``n`` panels, three in a row."""
     columns = min(n, 3)
     rows = -(-n // columns)
     figure = Figure(figsize=(max(3.6 * columns, 5.4), 2.7 * rows + 0.4), layout="constrained")
@@ -122,12 +123,15 @@ def panels(n: int) -> tuple[Figure, Sequence[Axes]]:
 
 
 def task_title(task: str) -> str:
+    """Return what a task is called in figures."""
     return TITLES.get(task, task.replace("_", " ").capitalize())
 
 
 def risk_label(name: str) -> str:
+    """Return what a risk is called in figures."""
     return RISKS.get(name, name)
 
 
 def free_label(name: str) -> str:
+    """Return what a free objective is called in figures."""
     return FREE.get(name, name)

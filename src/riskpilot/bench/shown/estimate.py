@@ -20,14 +20,14 @@ class Estimate:
 
     @property
     def verdict(self) -> Verdict:
-        """Of a difference, method less baseline: smaller is better."""
+        """The verdict on a difference, method less baseline: smaller is better."""
         if self.low <= 0 <= self.high:
             return "tie"
         return "win" if self.mean < 0 else "loss"
 
 
 def two_way(values: npt.ArrayLike, level: float = 0.95) -> Estimate:
-    """The mean of ``values``, shape (S, K), over random seeds and random splits.
+    """Estimate the mean of ``values``, shape (S, K), over random seeds and random splits.
 
     Runs that share a seed or a split are not independent. With mean squares of rows, columns and
     residuals, the variance of the mean is (MS_rows + MS_columns - MS_residual) / (S K); the degrees
@@ -47,7 +47,7 @@ def two_way(values: npt.ArrayLike, level: float = 0.95) -> Estimate:
         (float((residual**2).sum()), (s - 1) * (k - 1), -1),
     )
     squares = [(sign * total / df, df) for total, df, sign in parts if df > 0]
-    # Never below what either source of randomness contributes alone.
+    # The variance is never below what either source of randomness contributes alone.
     floor = max((square for square, _ in squares), default=0.0)
     variance = max(sum(square for square, _ in squares), floor)
     if variance <= (1e-12 * max(abs(mean), 1e-300)) ** 2:

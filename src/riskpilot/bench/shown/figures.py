@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from riskpilot.bench.methods import METHODS
-from riskpilot.bench.results import Picture, Results
+from riskpilot.bench.results import Results, Snapshot
 from riskpilot.bench.shown import ablation_figures
 from riskpilot.bench.shown.drawing import (
     STYLE,
@@ -54,7 +54,7 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
 
 
 def limits_figure(results: Results, task: str) -> Figure:
-    """Every objective on test against the first limit, with 95 % bands."""
+    """Draw every objective on test against the first limit, with 95 % bands."""
     *risks, free = results.names[task]
     n = len(risks) + 2
     figure = Figure(figsize=(3.5 * n, 3.5), layout="constrained")
@@ -76,7 +76,7 @@ def limits_figure(results: Results, task: str) -> Figure:
 
 
 def ratios_figure(results: Results) -> Figure | None:
-    """Free objective relative to the dense grid, every cell a mark."""
+    """Draw the free objective relative to the dense grid, every cell as a mark."""
     methods = ("guided", "paper", "one_sided", "hvi", "ehvi", "parego", "uniform", "random")
     tasks = [t for t in results.scope.tasks if results.get(t, results.cells[t][0], "dense")]
     if not tasks:
@@ -109,28 +109,29 @@ def ratios_figure(results: Results) -> Figure | None:
 
 
 def search_figure(results: Results) -> Figure | None:
-    """What guided search evaluated: region, reference point, initial and proposed points."""
-    pictures = [p for p in results.pictures if p.search and p.points.shape[1] == 2]
-    if not pictures:
+    """Draw what guided search evaluated, with region and reference point."""
+    snapshots = [p for p in results.snapshots if p.search and p.points.shape[1] == 2]
+    if not snapshots:
         return None
-    figure, axes = panels(len(pictures))
-    for axis, picture in zip(axes, pictures, strict=True):
-        _search_panel(results, axis, picture)
+    figure, axes = panels(len(snapshots))
+    for axis, snapshot in zip(axes, snapshots, strict=True):
+        _search_panel(results, axis, snapshot)
     add_legend(figure)
     return figure
 
 
-def _search_panel(results: Results, axis: Axes, picture: Picture) -> None:
-    part = picture.search["intervals"][0]
-    pool = np.array(picture.search["pool"], dtype=bool)
-    risk, free = picture.points[:, 0], picture.points[:, 1]
+def _search_panel(results: Results, axis: Axes, snapshot: Snapshot) -> None:
+    """Draw one guided search."""
+    part = snapshot.search["intervals"][0]
+    pool = np.array(snapshot.search["pool"], dtype=bool)
+    risk, free = snapshot.points[:, 0], snapshot.points[:, 1]
     axis.axvspan(part["low"], part["high"], color="#F0E442", alpha=0.3, label="region")
-    axis.axvline(picture.cell[0], color="#000000", linestyle=":", linewidth=1, label="limit")
+    axis.axvline(snapshot.cell[0], color="#000000", linestyle=":", linewidth=1, label="limit")
     axis.plot(risk[pool], free[pool], "o", color="#0072B2", label="initial")
     axis.plot(risk[~pool], free[~pool], "X", color="#D55E00", label="proposed")
-    reference = picture.search["reference"]
+    reference = snapshot.search["reference"]
     axis.plot(*reference, "*", color="#009E73", markersize=10, label="reference point")
-    name, minimised = results.names[picture.task]
+    name, minimised = results.names[snapshot.task]
     axis.set_xlabel(f"{risk_label(name)} on validation")
     axis.set_ylabel(f"{free_label(minimised)} on validation")
-    axis.set_title(f"{task_title(picture.task)}, limit {cell_label(picture.cell)}")
+    axis.set_title(f"{task_title(snapshot.task)}, limit {cell_label(snapshot.cell)}")

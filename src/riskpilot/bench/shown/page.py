@@ -45,7 +45,7 @@ CAPTIONS = {
 
 
 def page(results: Results, command: str, missing: dict[str, str], figures: Sequence[Path]) -> str:
-    """The whole page as Markdown; figures are linked where they are."""
+    """Write the whole page as Markdown; figures are linked where they are."""
     scope = results.scope
     parts = [
         "# The paper's experiments, replayed",
@@ -81,6 +81,7 @@ def page(results: Results, command: str, missing: dict[str, str], figures: Seque
 
 
 def _how_to_read(results: Results) -> str:
+    """Explain the columns of the tables."""
     variants = [
         f"{name} ({VARIANTS[name]} versions)" for name in results.scope.tasks if name in VARIANTS
     ]
@@ -98,6 +99,7 @@ def _how_to_read(results: Results) -> str:
 
 
 def _claims(claims: Sequence[Claim]) -> str:
+    """Write claims as a table."""
     rows: list[Row] = [
         {
             "claim": claim.claim,
@@ -111,17 +113,19 @@ def _claims(claims: Sequence[Claim]) -> str:
 
 
 def _missed(claims: Sequence[Claim]) -> str:
-    """The cells that miss a target, by target."""
+    """List the cells that miss a target, by target."""
     lines = [f"- {claim.claim}: {', '.join(claim.missed)}" for claim in claims if claim.missed]
     return "Cells that miss a target:\n\n" + "\n".join(lines) if lines else "No cell misses one."
 
 
 def _comparisons(rows: Sequence[Row]) -> str:
+    """Write wins, ties and losses of the comparisons that were run as a table."""
     counted = [counts(rows, *each) for each in COMPARISONS]
     return table([row for row in counted if row["wins"] + row["ties"] + row["losses"]])
 
 
 def _cells(results: Results, task: str) -> str:
+    """Write the results of a task as a table."""
     *risks, free = results.names[task]
     rows: list[Row] = []
     for cell in results.cells[task]:
@@ -153,6 +157,7 @@ def _cells(results: Results, task: str) -> str:
 
 
 def _figure(stem: str, figures: Sequence[Path]) -> list[str]:
+    """Link a figure under its caption; nothing where it was not drawn."""
     for path in figures:
         if path.stem == stem:
             caption = CAPTIONS.get(stem, f"{task_title(stem)}: objectives on test and the limit")
@@ -162,6 +167,7 @@ def _figure(stem: str, figures: Sequence[Path]) -> list[str]:
 
 
 def _files() -> str:
+    """List the files beside the page."""
     return (
         "## Files\n\n"
         "- `cells.csv`: one row per task, limits, method and p-values\n"
@@ -174,7 +180,7 @@ def _files() -> str:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """A Markdown table; columns as in the first row.
+    """Write rows as a Markdown table, with the columns of the first row.
 
     >>> print(table([{"a": 1, "b": "x"}]))
     | a | b |

@@ -25,7 +25,7 @@ COMPARISONS = (
 
 
 def cell_label(cell: Cell) -> str:
-    """
+    """Write the limits of a cell.
 
     >>> cell_label((0.18, 0.05))
     '0.18 / 0.05'
@@ -34,7 +34,7 @@ def cell_label(cell: Cell) -> str:
 
 
 def ratio(results: Results, entry: Entry) -> float | None:
-    """The mean free objective over that of the dense grid, tested in the same way."""
+    """Divide the mean free objective by that of the dense grid, tested in the same way."""
     family = "auto" if entry.family == NO_TEST else entry.family
     dense = results.get(entry.task, entry.cell, "dense", family)
     if dense is None:
@@ -43,11 +43,12 @@ def ratio(results: Results, entry: Entry) -> float | None:
 
 
 def cell_rows(results: Results) -> list[Row]:
-    """What is reported for each cell and method."""
+    """Make the table of cells: one row per cell, method and p-values."""
     return [_cell_row(results, entry, runs) for entry, runs in results.runs.items()]
 
 
 def _cell_row(results: Results, entry: Entry, runs: Runs) -> Row:
+    """Summarise the runs of one method in one cell."""
     free = two_way(runs.free)
     certified = runs.free[~runs.nothing]
     row: Row = {
@@ -66,17 +67,17 @@ def _cell_row(results: Results, entry: Entry, runs: Runs) -> Row:
     }
     for i, name in enumerate(results.names[entry.task][:-1]):
         values = runs.risks[..., i]
-        seen = values[~np.isnan(values)]
+        certain = values[~np.isnan(values)]  # nothing was certified in the other runs
         row |= {
             f"risk_{i + 1}": name,
             f"limit_{i + 1}": entry.cell[i],
-            f"risk_{i + 1}_on_test": float(seen.mean()) if seen.size else None,
+            f"risk_{i + 1}_on_test": float(certain.mean()) if certain.size else None,
         }
     return row
 
 
 def seed_rows(results: Results) -> list[Row]:
-    """Means over the splits, for each search seed."""
+    """Make the table of seeds: means over the splits, for each search seed."""
     rows = []
     for entry, runs in results.runs.items():
         for seed in range(len(runs.free)):
@@ -95,7 +96,10 @@ def seed_rows(results: Results) -> list[Row]:
 def compare(
     results: Results, task: str, cell: Cell, method: str, baseline: str, family: str = "auto"
 ) -> Estimate | None:
-    """The paired difference of the free objective, same seeds and splits; None where not run."""
+    """Estimate the paired difference of the free objective, over the same seeds and splits.
+
+    None where one of both was not run.
+    """
     one = results.get(task, cell, method, family)
     other = results.get(task, cell, baseline, family)
     if one is None or other is None:
@@ -104,6 +108,7 @@ def compare(
 
 
 def comparison_rows(results: Results) -> list[Row]:
+    """Make the table of comparisons: one row per pair of methods and cell."""
     rows = []
     for method, baseline, family in COMPARISONS:
         for task, cell in results.entries():
@@ -127,7 +132,7 @@ def comparison_rows(results: Results) -> list[Row]:
 
 
 def counts(rows: Iterable[Row], method: str, baseline: str, family: str = "auto") -> Row:
-    """Wins, ties and losses of one comparison over all cells."""
+    """Count wins, ties and losses of one comparison over all cells."""
     family = family_label(family)
     verdicts = [
         row["verdict"]
@@ -145,7 +150,7 @@ def counts(rows: Iterable[Row], method: str, baseline: str, family: str = "auto"
 
 
 def largest_violation(results: Results, test: bool) -> tuple[float, Entry] | None:
-    """The largest share of runs with a violation, among methods that test (or that do not)."""
+    """Find the largest share of runs with a violation, among methods that test (or do not)."""
     shares = [
         (float(runs.violated.mean()), entry)
         for entry, runs in results.runs.items()
@@ -155,6 +160,7 @@ def largest_violation(results: Results, test: bool) -> tuple[float, Entry] | Non
 
 
 def _about(entry: Entry) -> Row:
+    """Write what a row is about."""
     return {
         "task": entry.task,
         "limits": cell_label(entry.cell),
@@ -164,15 +170,16 @@ def _about(entry: Entry) -> Row:
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
-    """Numbers with six digits, empty where there is none."""
+    """Write rows to a CSV file: numbers with six digits, empty where there is none."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
         writer.writeheader()
-        writer.writerows({name: _told(value) for name, value in row.items()} for row in rows)
+        writer.writerows({name: _csv_value(value) for name, value in row.items()} for row in rows)
 
 
-def _told(value: Any) -> Any:
+def _csv_value(value: Any) -> Any:
+    """Write a value as it stands in a CSV file."""
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else value

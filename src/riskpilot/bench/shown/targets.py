@@ -5,14 +5,14 @@ import numpy as np
 from riskpilot.bench.cells import Cell
 from riskpilot.bench.methods import PIECES
 from riskpilot.bench.results import Entry, Results
-from riskpilot.bench.shown.claims import Claim, all_compared, span, told, verdicts_of
+from riskpilot.bench.shown.claims import Claim, all_compared, span, tally, verdicts_of
 from riskpilot.bench.shown.summary import Row, cell_label, compare, ratio
 
 CLOSE = 1.05  # a ratio to the dense grid that is near enough
 
 
 def targets(results: Results) -> list[Claim]:
-    """What the default must show against the paper's preset and the dense grid."""
+    """Judge the default against the paper's preset and the dense grid."""
     return [
         _never_worse(
             results, "guided", "Default at least ties the paper's preset, same N and p-values"
@@ -30,7 +30,7 @@ def targets(results: Results) -> list[Claim]:
 
 
 def piece_rows(results: Results) -> list[Row]:
-    """The default with and without each of its pieces, over the cells where both were run."""
+    """Compare the default with itself without each of its pieces, where both were run."""
     rows: list[Row] = []
     for piece in PIECES:
         name = piece.method.name
@@ -49,13 +49,14 @@ def piece_rows(results: Results) -> list[Row]:
                     "free objective without it": f"{100 * np.mean(changes):+.1f} % "
                     f"({100 * min(changes):+.1f} to {100 * max(changes):+.1f})",
                     "nothing certified without it": f"{100 * np.mean(nothing):+.1f} % of runs",
-                    "with against without": told(verdicts_of(verdicts)),
+                    "with against without": tally(verdicts_of(verdicts)),
                 }
             )
     return rows
 
 
 def _never_worse(results: Results, method: str, claim: str) -> Claim:
+    """Judge whether a method is never worse than the paper's preset."""
     rule = "better or tied within the CI in every cell"
     found = all_compared(results, method, "paper")
     if not found:
@@ -69,10 +70,11 @@ def _never_worse(results: Results, method: str, claim: str) -> Claim:
         )
         if each is not None and paper is not None and each.verdict == "loss":
             missed.append(_at(task, cell, f"{100 * each.mean / paper.free.mean():+.1f} %"))
-    return Claim(claim, rule, told(verdicts), "loss" not in verdicts, tuple(missed))
+    return Claim(claim, rule, tally(verdicts), "loss" not in verdicts, tuple(missed))
 
 
 def _halved(results: Results, family: str) -> Claim:
+    """Judge whether the default is half as far from the dense grid as the preset."""
     test = "default p-values" if family == "auto" else "Hoeffding-Bentkus"
     claim = f"Default halves the preset's distance to the dense grid ({test} on all sides)"
     rule = "mean over cells of the ratio less 1"
@@ -90,6 +92,7 @@ def _halved(results: Results, family: str) -> Claim:
 
 
 def _p_value_share(results: Results) -> Claim:
+    """Judge what better p-values alone bring to the paper's preset."""
     claim = "Better p-values alone lower the free objective (paper's preset, same searches)"
     rule = "mean change over cells is negative"
     changes = []
@@ -106,6 +109,7 @@ def _p_value_share(results: Results) -> Claim:
 
 
 def _close_to_dense(results: Results, family: str) -> Claim:
+    """Judge whether the default comes close to the dense grid."""
     test = "same p-values" if family == "auto" else "which is tested with Hoeffding-Bentkus"
     claim = f"Default is close to the dense grid, {test}"
     rule = f"ratio at most {CLOSE} in every cell and at most 1 in half of them"
@@ -128,6 +132,7 @@ def _close_to_dense(results: Results, family: str) -> Claim:
 
 
 def _nothing_certified(results: Results) -> Claim:
+    """Judge whether the default is as rarely left without a certificate as the dense grid."""
     claim = "Default certifies nothing no more often than the dense grid"
     rule = "in every cell"
     excess = []
@@ -142,9 +147,12 @@ def _nothing_certified(results: Results) -> Claim:
         f"in {sum(each[0] <= 0 for each in excess)} of {len(excess)} cells; largest excess "
         f"{100 * most:+.1f} % of runs ({task} at {cell_label(cell)})"
     )
-    missed = [_at(where, at, f"{100 * more:+.1f} %") for more, where, at in excess if more > 0]
+    missed = [
+        _at(name, limits, f"{100 * more:+.1f} %") for more, name, limits in excess if more > 0
+    ]
     return Claim(claim, rule, figure, most <= 0, tuple(missed))
 
 
 def _at(task: str, cell: Cell, figure: str) -> str:
+    """Write a figure with its task and its cell."""
     return f"{task} at {cell_label(cell)} ({figure})"

@@ -31,13 +31,14 @@ _LOADERS: dict[str, tuple[str, Callable[[Path], Task]]] = {
     "early_exit": ("early_exit/table.npz", pruning.load_early_exit),
 }
 NAMES = (*_LOADERS, "synthetic")
-# Tasks of the paper in another form, with a limit on groups or on a difference: none of its cells.
+# Tasks of the paper in another form, with a limit on groups or on a difference. The paper has none
+# of their cells.
 SECOND_FORMS = ("fairness_gap", "waterbirds_worst", "celeba_worst", "pruning_drop")
 _SEEDED = ("fairness", "fairness_gap", "synthetic")
 
 
 def load(name: str, *, seed: int | None = None, tables: str | Path | None = None) -> Task:
-    """An experiment by its name, ready to be replayed.
+    """Load an experiment by its name, ready to be replayed.
 
     ``seed`` is the training seed of fairness (0, 1 or 2) or the seed of the synthetic examples.
     ``tables`` is the folder that holds ``fairness/table.npz`` and so on; without it, the folder
@@ -68,7 +69,7 @@ def load(name: str, *, seed: int | None = None, tables: str | Path | None = None
 
 
 def table_path(name: str, tables: str | Path | None = None) -> Path:
-    """Where the table of a task lies; an error where there is none."""
+    """Return where the table of a task lies; an error where there is none."""
     folder = Path(tables or os.environ.get(TABLES_VARIABLE) or _CHECKOUT)
     path = folder / _LOADERS[name][0]
     if not path.is_file():

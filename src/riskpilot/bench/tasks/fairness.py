@@ -1,16 +1,26 @@
-"""Fairness on Adult: limit the error, minimise the difference in demographic parity (DDP); or the
-other way round."""
+"""Fairness on Adult: error against the difference in demographic parity (DDP).
+
+One form limits the error and minimises the difference, the other limits the difference.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from optuna.distributions import FloatDistribution
 
 from riskpilot.bench.tasks import table
-from riskpilot.bench.tasks.task import Config, Losses, Split, Task, nearest
-from riskpilot.common import FloatArray, IntArray
+from riskpilot.bench.tasks.task import (
+    Config,
+    IntArray,
+    Losses,
+    Split,
+    Task,
+    mean_over,
+    nearest,
+    task_over_lam,
+)
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import TableError
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import GroupGap
@@ -31,7 +41,7 @@ class Predictions:
 
 
 def _read(path: str | Path, seed: int) -> tuple[FloatArray, dict[Split, Predictions]]:
-    """The values of lam, shape (L,), and the predictions of each split."""
+    """Read the values of lam, shape (L,), and the predictions of each split."""
     stored = table.load(path)
     lam, seeds = stored["lam"], stored["seeds"].tolist()
     if seed not in seeds:
@@ -50,58 +60,49 @@ def _read(path: str | Path, seed: int) -> tuple[FloatArray, dict[Split, Predicti
 
 
 def load_fairness(path: str | Path, seed: int = 0) -> Task:
-    """The models of one training seed; ``lam`` in [0, 1] weighs fairness against error."""
+    """Load the models of one training seed; ``lam`` in [0, 1] weighs fairness against error."""
     lam, predictions = _read(path, seed)
 
     def losses(split: Split, config: Config) -> Losses:
-        seen = predictions[split]
-        return {"error": seen.positive[nearest(lam, config["lam"])] != seen.label}
+        answers = predictions[split]
+        return {"error": answers.positive[nearest(lam, config["lam"])] != answers.label}
 
     def free(split: Split, config: Config, rows: IntArray | None) -> float:
-        seen = predictions[split]
-        predicted, men = seen.positive[nearest(lam, config["lam"])], seen.male
+        answers = predictions[split]
+        predicted, men = answers.positive[nearest(lam, config["lam"])], answers.male
         if rows is not None:
             predicted, men = predicted[rows], men[rows]
         return abs(float(predicted[~men].mean()) - float(predicted[men].mean()))  # eq:ddp
 
-    return Task(
-        name="fairness",
-        problem=Problem([Risk("error", limit=None)], minimize="ddp"),
-        cells=CELLS,
-        space={"lam": FloatDistribution(0.0, 1.0)},
-        n_trials=10,
-        n_startup_trials=5,
-        size={split: len(predictions[split].label) for split in SPLITS},
-        losses=losses,
-        free=free,
-        grid=[{"lam": float(value)} for value in lam],
-        safe={"lam": 0.0},
+    problem = Problem([Risk("error", limit=None)], minimize="ddp")
+    size = {split: len(predictions[split].label) for split in SPLITS}
+    return task_over_lam(
+        "fairness", problem, CELLS, lam, n_trials=10, size=size, losses=losses, free=free, safe=0.0
     )
 
 
 def load_fairness_gap(path: str | Path, seed: int = 0) -> Task:
-    """The same models with a limit on the gap between the groups' rates, and the error free."""
+    """Load the same models with a limit on the gap between the groups' rates; the error is free."""
     lam, predictions = _read(path, seed)
 
     def losses(split: Split, config: Config) -> Losses:
-        seen = predictions[split]
-        return {"ddp": seen.positive[nearest(lam, config["lam"])], "sex": seen.male}
+        answers = predictions[split]
+        return {"ddp": answers.positive[nearest(lam, config["lam"])], "sex": answers.male}
 
     def free(split: Split, config: Config, rows: IntArray | None) -> float:
-        seen = predictions[split]
-        wrong = seen.positive[nearest(lam, config["lam"])] != seen.label
-        return float((wrong if rows is None else wrong[rows]).mean())
+        answers = predictions[split]
+        return mean_over(answers.positive[nearest(lam, config["lam"])] != answers.label, rows)
 
-    return Task(
-        name="fairness_gap",
-        problem=Problem([Risk("ddp", statistic=GroupGap(), groups="sex")], minimize="error"),
-        cells=GAP_CELLS,
-        space={"lam": FloatDistribution(0.0, 1.0)},
+    problem = Problem([Risk("ddp", statistic=GroupGap(), groups="sex")], minimize="error")
+    size = {split: len(predictions[split].label) for split in SPLITS}
+    return task_over_lam(
+        "fairness_gap",
+        problem,
+        GAP_CELLS,
+        lam,
         n_trials=10,
-        n_startup_trials=5,
-        size={split: len(predictions[split].label) for split in SPLITS},
+        size=size,
         losses=losses,
         free=free,
-        grid=[{"lam": float(value)} for value in lam],
-        safe={"lam": 1.0},
+        safe=1.0,
     )

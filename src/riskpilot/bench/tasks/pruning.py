@@ -20,8 +20,8 @@ import numpy as np
 from optuna.distributions import FloatDistribution
 
 from riskpilot.bench.tasks.table import load, unpack_bits
-from riskpilot.bench.tasks.task import Config, Losses, Split, Task
-from riskpilot.common import FloatArray, IntArray
+from riskpilot.bench.tasks.task import Config, IntArray, Losses, Split, Task, mean_over
+from riskpilot.common.arrays import FloatArray
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import Difference
 
@@ -31,7 +31,7 @@ PROBLEM = Problem([Risk("drop", limit=None, low=-1, high=1)], minimize="cost")
 
 
 def load_pruning(table_path: str | Path) -> Task:
-    """Three thresholds; any point has the losses of the nearest point of the grid.
+    """Load the task of three thresholds; a point has the losses of the nearest point of the grid.
 
     Tokens predicted to matter less than ``tokens`` and heads that rank below ``heads`` go; a text
     leaves after the first layer whose confidence (log odds of the likeliest class) exceeds
@@ -60,7 +60,7 @@ def load_pruning(table_path: str | Path) -> Task:
 
     @lru_cache(maxsize=128)
     def costs(split: Split, heads: int, tokens: int) -> FloatArray:
-        """Operations up to each layer without exit heads, shape (layers, texts)."""
+        """Count the operations up to each layer without exit heads, shape (layers, texts)."""
         some = lengths[rows[split]].astype(np.intp)
         entering = np.vstack([some, some - removed[heads, tokens][:, rows[split]]])
         each = np.stack(
@@ -75,7 +75,7 @@ def load_pruning(table_path: str | Path) -> Task:
         return np.cumsum(each, axis=0)
 
     def last_layer(split: Split, heads: int, tokens: int, leave: int) -> IntArray:
-        """The layer, counted from 0, after which each text leaves."""
+        """Find the layer, counted from 0, after which each text leaves."""
         stays = confidence[heads, tokens][:, rows[split]] <= leave
         return np.asarray(np.count_nonzero(stays, axis=0), dtype=np.intp)
 
@@ -91,7 +91,7 @@ def load_pruning(table_path: str | Path) -> Task:
         spent = costs(split, heads, tokens)[layer, np.arange(len(layer))]
         if leave < len(grids["exit"]) - 1:
             spent = spent + exit_costs[layer]
-        return _mean(spent / full_cost[rows[split]], subset)
+        return mean_over(spent / full_cost[rows[split]], subset)
 
     return Task(
         name="pruning",
@@ -117,7 +117,7 @@ def load_pruning(table_path: str | Path) -> Task:
 
 
 def load_pruning_drop(table_path: str | Path) -> Task:
-    """The same losses, as errors beside those of the whole encoder: their difference is limited."""
+    """Load the same losses as errors, limited relative to those of the whole encoder."""
     task, table = load_pruning(table_path), load(table_path)
     n = len(table["lengths"])
     whole = ~unpack_bits(table["correct"], n)[0, 0, -1]
@@ -132,7 +132,7 @@ def load_pruning_drop(table_path: str | Path) -> Task:
 
 
 def load_early_exit(table_path: str | Path) -> Task:
-    """One exit threshold for each layer but the last; the encoder is not pruned.
+    """Load the task of one exit threshold for each layer but the last, without pruning.
 
     A text leaves after the first layer l whose confidence exceeds ``exit_l``.
     """
@@ -163,7 +163,7 @@ def load_early_exit(table_path: str | Path) -> Task:
         readers[-1] = readers[-2]  # the last layer has no exit head
         per_layer = one_layer[rows[split]]
         spent = (layer + 1) * per_layer + readers[layer]
-        return _mean(spent / ((early + 1) * per_layer), subset)
+        return mean_over(spent / ((early + 1) * per_layer), subset)
 
     return Task(
         name="early_exit",
@@ -180,20 +180,18 @@ def load_early_exit(table_path: str | Path) -> Task:
 
 
 def _rows(settings: Mapping[str, Any], texts: int) -> dict[Split, slice]:
+    """Return which texts belong to each split."""
     validation = int(settings["validation_rows"])
     return {"validation": slice(0, validation), "held_out": slice(validation, texts)}
 
 
 def _values(config: Config, names: list[str]) -> FloatArray:
+    """Return the values of some parameters of a configuration."""
     return np.array([config[name] for name in names], dtype=np.float64)
 
 
-def _mean(values: FloatArray, subset: IntArray | None) -> float:
-    return float(np.mean(values if subset is None else values[subset]))
-
-
 def _layer_costs(settings: Mapping[str, Any], heads: int) -> FloatArray:
-    """Operations of one layer with so many heads, for 0, 1, ... tokens."""
+    """Count the operations of one layer with so many heads, for 0, 1, ... tokens."""
     n = np.arange(settings["longest"] + 1, dtype=np.float64)
     d, f = settings["hidden"], settings["intermediate"]
     sh = d // settings["heads"] * heads
@@ -201,14 +199,16 @@ def _layer_costs(settings: Mapping[str, Any], heads: int) -> FloatArray:
 
 
 def _full_cost(settings: Mapping[str, Any], layers: int) -> FloatArray:
+    """Count the operations of the whole encoder, for 0, 1, ... tokens."""
     return layers * _layer_costs(settings, settings["heads"])
 
 
 def _reader_costs(settings: Mapping[str, Any], layers: int, outputs: int) -> FloatArray:
-    """Operations of the readers of layers 1, 2, ..., for one state."""
+    """Count the operations of the readers of layers 1, 2, ..., for one state."""
     up_to = np.arange(1, layers + 1, dtype=np.float64)
     return np.asarray(2 * settings["reader_hidden"] * (up_to * settings["hidden"] + outputs))
 
 
 def _exit_costs(settings: Mapping[str, Any], layers: int) -> FloatArray:
+    """Count the operations of the exit heads of layers 1, 2, ...."""
     return _reader_costs(settings, layers, settings["classes"])

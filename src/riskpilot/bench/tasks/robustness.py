@@ -13,8 +13,17 @@ import numpy.typing as npt
 from optuna.distributions import FloatDistribution
 
 from riskpilot.bench.tasks import table
-from riskpilot.bench.tasks.task import Config, Losses, Split, Task, nearest
-from riskpilot.common import FloatArray, IntArray
+from riskpilot.bench.tasks.task import (
+    Config,
+    IntArray,
+    Losses,
+    Split,
+    Task,
+    mean_over,
+    nearest,
+    task_over_lam,
+)
+from riskpilot.common.arrays import FloatArray
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import WorstGroup
 
@@ -41,41 +50,41 @@ class Predictions:
 
 
 def load_waterbirds(path: str | Path) -> Task:
-    """Land and water birds, with the background as the spurious attribute."""
+    """Load land and water birds, with the background as the spurious attribute."""
     return _robustness("waterbirds", path, WATERBIRDS_CELLS)
 
 
 def load_celeba(path: str | Path) -> Task:
-    """Blond hair, with being male as the spurious attribute."""
+    """Load blond hair on CelebA, with being male as the spurious attribute."""
     return _robustness("celeba", path, CELEBA_CELLS)
 
 
 def load_waterbirds_worst(path: str | Path) -> Task:
-    """Waterbirds with a limit on the worst group's error, and the average error free."""
+    """Load Waterbirds with a limit on the worst group's error, and the average error free."""
     return _worst("waterbirds_worst", path, WATERBIRDS_WORST_CELLS)
 
 
 def load_celeba_worst(path: str | Path) -> Task:
-    """CelebA with a limit on the worst group's error, and the average error free."""
+    """Load CelebA with a limit on the worst group's error, and the average error free."""
     return _worst("celeba_worst", path, CELEBA_WORST_CELLS)
 
 
 def load_selective_waterbirds(path: str | Path) -> Task:
-    """Waterbirds, where the classifier may abstain."""
+    """Load Waterbirds, where the classifier may abstain."""
     return _selective("selective_waterbirds", path, SELECTIVE_WATERBIRDS_CELLS)
 
 
 def load_selective_celeba(path: str | Path) -> Task:
-    """CelebA, where the classifier may abstain."""
+    """Load CelebA, where the classifier may abstain."""
     return _selective("selective_celeba", path, SELECTIVE_CELEBA_CELLS)
 
 
 def worst_group_error(
     wrong: npt.NDArray[np.bool_], group: npt.NDArray[np.intp], rows: IntArray | None
 ) -> float:
-    """The largest error of a group that occurs, on the given rows; 1 where none occurs.
+    """Compute the largest error of a group that occurs, on the given rows; 1 where none occurs.
 
-    ``wrong``, ``group``: shape (n,). Whoever answers nothing is not rewarded for it.
+    ``wrong``, ``group``: shape (n,). The 1 keeps a classifier that answers nothing from being best.
 
     >>> worst_group_error(np.array([True, False, False]), np.array([0, 0, 3]), None)
     0.5
@@ -89,7 +98,7 @@ def worst_group_error(
 
 
 def _read(path: str | Path) -> tuple[FloatArray, FloatArray, dict[Split, Predictions]]:
-    """The values of lam, shape (L,), and of tau, shape (T,), and the predictions of each split."""
+    """Read lam, shape (L,), tau, shape (T,), and the predictions of each split."""
     stored = table.load(path)
     lam = stored["lam"]
     predictions: dict[Split, Predictions] = {}
@@ -104,7 +113,13 @@ def _read(path: str | Path) -> tuple[FloatArray, FloatArray, dict[Split, Predict
     return lam, stored["tau"], predictions
 
 
+def _size(predictions: dict[Split, Predictions]) -> dict[Split, int]:
+    """Count the examples of each split."""
+    return {split: len(predictions[split].group) for split in SPLITS}
+
+
 def _robustness(name: str, path: str | Path, cells: Sequence[tuple[float, ...]]) -> Task:
+    """Make the task with a limit on the average error."""
     lam, _, predictions = _read(path)
 
     def losses(split: Split, config: Config) -> Losses:
@@ -114,48 +129,39 @@ def _robustness(name: str, path: str | Path, cells: Sequence[tuple[float, ...]])
         wrong = losses(split, config)["error"]
         return worst_group_error(wrong, predictions[split].group, rows)
 
-    return Task(
-        name=name,
-        problem=Problem([Risk("error", limit=None)], minimize="worst_group_error"),
-        cells=cells,
-        space={"lam": FloatDistribution(0.0, 1.0)},
-        n_trials=15,
-        n_startup_trials=5,
-        size={split: len(predictions[split].group) for split in SPLITS},
-        losses=losses,
-        free=free,
-        grid=[{"lam": float(value)} for value in lam],
-        safe={"lam": 0.0},
+    problem = Problem([Risk("error", limit=None)], minimize="worst_group_error")
+    size = _size(predictions)
+    return task_over_lam(
+        name, problem, cells, lam, n_trials=15, size=size, losses=losses, free=free, safe=0.0
     )
 
 
 def _worst(name: str, path: str | Path, cells: Sequence[tuple[float, ...]]) -> Task:
+    """Make the task with a limit on the worst group's error."""
     lam, _, predictions = _read(path)
 
     def losses(split: Split, config: Config) -> Losses:
-        seen = predictions[split]
-        return {"worst_group_error": seen.wrong[nearest(lam, config["lam"])], "groups": seen.group}
+        wrong = predictions[split].wrong[nearest(lam, config["lam"])]
+        return {"worst_group_error": wrong, "groups": predictions[split].group}
 
     def free(split: Split, config: Config, rows: IntArray | None) -> float:
-        wrong = predictions[split].wrong[nearest(lam, config["lam"])]
-        return float((wrong if rows is None else wrong[rows]).mean())
+        return mean_over(predictions[split].wrong[nearest(lam, config["lam"])], rows)
 
-    return Task(
-        name=name,
-        problem=Problem([Risk("worst_group_error", statistic=WorstGroup())], minimize="error"),
-        cells=cells,
-        space={"lam": FloatDistribution(0.0, 1.0)},
+    return task_over_lam(
+        name,
+        Problem([Risk("worst_group_error", statistic=WorstGroup())], minimize="error"),
+        cells,
+        lam,
         n_trials=15,
-        n_startup_trials=5,
-        size={split: len(predictions[split].group) for split in SPLITS},
+        size=_size(predictions),
         losses=losses,
         free=free,
-        grid=[{"lam": float(value)} for value in lam],
-        safe={"lam": 1.0},
+        safe=1.0,
     )
 
 
 def _selective(name: str, path: str | Path, cells: Sequence[tuple[float, ...]]) -> Task:
+    """Make the task of a classifier that may abstain, with limits on error and miscoverage."""
     lam, tau, predictions = _read(path)
 
     def wrong_and_answered(
@@ -190,7 +196,7 @@ def _selective(name: str, path: str | Path, cells: Sequence[tuple[float, ...]]) 
         },
         n_trials=15,
         n_startup_trials=5,
-        size={split: len(predictions[split].group) for split in SPLITS},
+        size=_size(predictions),
         losses=losses,
         free=free,
         grid=[{"lam": float(a), "tau": float(b)} for a in lam for b in tau],

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 from optuna.distributions import FloatDistribution
 
-from riskpilot.bench.tasks.task import Config, Losses, Split, Task
-from riskpilot.common import FloatArray, IntArray
+from riskpilot.bench.tasks.task import Config, IntArray, Losses, Split, Task, mean_over
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import ProblemError
 from riskpilot.problem import Problem, Risk
 
@@ -25,7 +25,7 @@ def synthetic(
     n_validation: int = 2_000,
     n_held_out: int = 10_000,
 ) -> Task:
-    """Risks that grow smoothly with x in [0, 1]^d, and a cost that falls.
+    """Make a task whose risks grow smoothly with x in [0, 1]^d, and whose cost falls.
 
     Losses are 0/1, or lie in [0, 1] where ``binary`` is False. Every example's loss has exactly the
     population risk as its mean, at every configuration. ``seed`` draws the risks and the examples.
@@ -67,7 +67,10 @@ def synthetic(
         return float(0.1 + 0.8 * cost_weight @ fall)
 
     def uniform(split: Split, x: FloatArray, j: int) -> FloatArray:
-        """Uniform on [0, 1) whatever x is: a shift modulo 1 by what is independent of the luck."""
+        """Return every example's luck at x, uniform on [0, 1) for each x.
+
+        It is a shift modulo 1 by a number that is independent of the luck.
+        """
         return np.asarray((luck[split][j] + turn[split] @ x) % 1.0)
 
     def population(config: Config) -> dict[str, float]:
@@ -87,7 +90,7 @@ def synthetic(
     def free(split: Split, config: Config, rows: IntArray | None) -> float:
         x = point(config)
         cost = uniform(split, x, n_risks) ** (1 / true_cost(x) - 1)
-        return float((cost if rows is None else cost[rows]).mean())
+        return mean_over(cost, rows)
 
     ticks = np.linspace(0, 1, GRID_POINTS.get(dimensions, 0))
     return Task(

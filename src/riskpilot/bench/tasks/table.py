@@ -51,7 +51,7 @@ def load(path: str | Path) -> Table:
             f"Make it with the training script of its experiment (--out {path.name})."
         )
     try:
-        # Opened here, because numpy leaves a damaged file open.
+        # The file is opened here, because numpy leaves a damaged file open.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             content = {name: archive[name] for name in archive.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, lzma.LZMAError) as error:
@@ -77,7 +77,7 @@ def load(path: str | Path) -> Table:
 
 
 def unpack_bits(packed: npt.NDArray[np.uint8], n: int) -> npt.NDArray[np.bool_]:
-    """The first ``n`` bits along the last axis of what `numpy.packbits` made.
+    """Unpack the first ``n`` bits along the last axis of what `numpy.packbits` made.
 
     ``packed``: shape (..., ceil(n / 8)). Returns shape (..., n).
     """

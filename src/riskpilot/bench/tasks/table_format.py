@@ -1,4 +1,4 @@
-"""How a table of losses is written. Needs numpy alone, so that training machines can use it."""
+"""How a table of losses is written; numpy is enough, so that training machines can use it."""
 
 import hashlib
 import io
@@ -17,7 +17,7 @@ RESERVED = (SETTINGS, DIGEST)
 
 
 def digest(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
-    """The sha256 of names, types, shapes and values; the order of the arrays does not matter.
+    """Compute the SHA-256 of names, types, shapes and values, whatever the order of the arrays.
 
     >>> digest({"a": np.zeros(2), "b": np.ones(1)}) == digest({"b": np.ones(1), "a": np.zeros(2)})
     True

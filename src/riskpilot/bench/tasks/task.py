@@ -14,7 +14,7 @@ from optuna.distributions import (
 )
 from optuna.trial import BaseTrial
 
-from riskpilot.common import FloatArray, IntArray
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import TableError
 from riskpilot.losses import Evaluation, value_of
 from riskpilot.problem import Problem, Risk
@@ -22,6 +22,7 @@ from riskpilot.statistics import Mean
 
 Config = dict[str, Any]
 Split = Literal["validation", "held_out"]
+IntArray = npt.NDArray[np.intp]
 Losses = dict[str, npt.NDArray[Any]]
 
 
@@ -55,11 +56,11 @@ class Task:
     """The true risks and free objective, or None where only samples are known."""
 
     def suggest(self, trial: BaseTrial) -> Config:
-        """The configuration that an Optuna trial proposes."""
+        """Return the configuration that an Optuna trial proposes."""
         return {name: _suggest(trial, name, dist) for name, dist in self.space.items()}
 
     def evaluate(self, trial: BaseTrial, calibration: IntArray | None = None) -> Evaluation:
-        """Train-and-measure as it would be, replayed: what a study's objective calls.
+        """Replay the evaluation of a trial: the function that a study's objective calls.
 
         ``calibration`` picks the held-out rows that serve as calibration (all where None), so that
         the others can serve as test.
@@ -80,7 +81,7 @@ class Task:
         )
 
     def grid_means(self, split: Split, rows: IntArray | None = None) -> dict[str, FloatArray]:
-        """Each risk and the free objective at every point of the grid, shape (len(grid),) each.
+        """Compute each risk and the free objective at every point of the grid, (len(grid),) each.
 
         The mean of a conditional risk is over the examples that count, NaN where there is none.
         """
@@ -99,8 +100,44 @@ class Task:
         return means
 
 
+def task_over_lam(
+    name: str,
+    problem: Problem,
+    cells: Sequence[tuple[float, ...]],
+    lam: FloatArray,
+    *,
+    n_trials: int,
+    size: Mapping[Split, int],
+    losses: Callable[[Split, Config], Losses],
+    free: Callable[[Split, Config, IntArray | None], float],
+    safe: float,
+) -> Task:
+    """Make a task of models that were trained for values ``lam``, shape (L,), of one weight.
+
+    ``safe``: the value of lam that keeps the risk low. Five evaluations are initial.
+    """
+    return Task(
+        name=name,
+        problem=problem,
+        cells=cells,
+        space={"lam": FloatDistribution(0.0, 1.0)},
+        n_trials=n_trials,
+        n_startup_trials=5,
+        size=size,
+        losses=losses,
+        free=free,
+        grid=[{"lam": float(value)} for value in lam],
+        safe={"lam": safe},
+    )
+
+
+def mean_over(values: npt.NDArray[Any], rows: IntArray | None) -> float:
+    """Average values over the given rows, or over all of them."""
+    return float(np.mean(values if rows is None else values[rows]))
+
+
 def nearest(grid: FloatArray, value: float) -> int:
-    """The index of the value of ``grid``, shape (n,), that is nearest; the first of two.
+    """Find the index of the value of ``grid``, shape (n,), that is nearest; the first of two.
 
     >>> nearest(np.linspace(0, 1, 11), 0.52)
     5
@@ -109,6 +146,7 @@ def nearest(grid: FloatArray, value: float) -> int:
 
 
 def _value(risk: Risk, losses: Losses, rows: IntArray | None) -> float:
+    """Compute a risk from the losses of one configuration on the given rows."""
     names = (risk.name, *risk.labels, *risk.numbers)
     given = {name: losses[name] if rows is None else losses[name][rows] for name in names}
     if risk.statistic == Mean():
@@ -117,11 +155,13 @@ def _value(risk: Risk, losses: Losses, rows: IntArray | None) -> float:
 
 
 def _mean(losses: npt.NDArray[Any]) -> float:
+    """Average the losses that count; NaN where none does."""
     counted = losses[~np.isnan(losses)]
     return float(counted.mean(dtype=np.float64)) if len(counted) else float("nan")
 
 
 def _suggest(trial: BaseTrial, name: str, distribution: BaseDistribution) -> Any:
+    """Ask a trial for the value of a parameter."""
     match distribution:
         case FloatDistribution(low=low, high=high, step=step, log=log):
             return trial.suggest_float(name, low, high, step=step, log=log)

@@ -9,15 +9,15 @@ import numpy.typing as npt
 from optuna.distributions import FloatDistribution
 
 from riskpilot.bench.tasks.table import load
-from riskpilot.bench.tasks.task import Config, Losses, Split, Task
-from riskpilot.common import FloatArray, IntArray
+from riskpilot.bench.tasks.task import Config, IntArray, Losses, Split, Task, mean_over
+from riskpilot.common.arrays import FloatArray
 from riskpilot.problem import Problem, Risk
 
 CELLS = ((0.015,), (0.02,), (0.03,), (0.04,), (0.05,))
 
 
 def load_vae(table_path: str | Path) -> Task:
-    """Any beta has the losses of the nearest trained beta on the log scale."""
+    """Load the task; any beta has the losses of the nearest trained beta on the log scale."""
     table = load(table_path)
     beta: FloatArray = table["beta"]
     log_beta = np.log(beta)
@@ -36,8 +36,7 @@ def load_vae(table_path: str | Path) -> Task:
         return {"reconstruction": row(split, "mse", nearest(config)).copy()}
 
     def free(split: Split, config: Config, rows: IntArray | None) -> float:
-        rates = row(split, "kld", nearest(config))
-        return float(np.mean(rates if rows is None else rates[rows]))
+        return mean_over(row(split, "kld", nearest(config)), rows)
 
     return Task(
         name="vae",

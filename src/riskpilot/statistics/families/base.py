@@ -63,7 +63,7 @@ class Start:
         grows in step with the mean, and their variance is ``limit * (size - limit)``, where
         ``size`` is the mean square by the mean. Where validation losses vary more, that counts.
         """
-        size = self.mean + self.variance / np.maximum(self.mean, 1e-12)
+        size = np.minimum(self.mean + self.variance / np.maximum(self.mean, 1e-12), 1.0)
         return np.maximum(self.variance, limit * (size - limit)), np.minimum(self.n, _MOST_KNOWN)
 
 

@@ -39,7 +39,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtrik
 
-from riskpilot.common import BoolArray, FloatArray, IntArray
+from riskpilot.common.arrays import BoolArray, FloatArray, IntArray
 from riskpilot.errors import ProblemError
 
 Spending = Callable[[FloatArray], FloatArray]

@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr
 
-from riskpilot.common import BoolArray, FloatArray, IntArray
+from riskpilot.common.arrays import BoolArray, FloatArray, IntArray
 from riskpilot.errors import ProblemError
-from riskpilot.statistics.boundary import (
+from riskpilot.statistics.families import log_binomial
+from riskpilot.statistics.sequential.boundary import (
     Boundary,
     Spending,
     exact_boundary,
     quadratic,
 )
-from riskpilot.statistics.families import log_binomial
 
 _CHUNK = 4_000_000  # losses that are simulated at a time
 

@@ -1,4 +1,4 @@
-"""Dominance, hypervolume, and the hypervolume improvement of many points at once."""
+"""The hypervolume of a front, and the hypervolume improvement of many points at once."""
 
 import itertools
 from typing import Any
@@ -7,27 +7,35 @@ import moocore
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import BoolArray, FloatArray
+from riskpilot.common.arrays import FloatArray
+from riskpilot.guarantee import non_dominated
 
 # Beyond these the coordinate grid of the front no longer fits; moocore takes over.
 _GRID_DIMENSIONS = 3
 _GRID_CELLS = 4_000_000
 
 
-def non_dominated(points: npt.ArrayLike) -> BoolArray:
-    """Which points no other point dominates (eq:pareto); of equal points the first. Shape (n,).
-
-    >>> non_dominated([[1, 1], [1, 0], [0, 2]])
-    array([False,  True,  True])
-    """
-    array = np.asarray(points, dtype=np.float64)
-    if len(array) == 0:
-        return np.zeros(0, dtype=bool)
-    return np.asarray(moocore.is_nondominated(array, keep_weakly=False), dtype=bool)
-
-
 def hypervolume(front: npt.ArrayLike, reference: npt.ArrayLike) -> float:
-    """The volume that ``front``, shape (n, d), dominates below ``reference`` (eq:hypervolume)."""
+    """Compute the volume that a front dominates below a reference point.
+
+    Parameters
+    ----------
+    front : array of shape (n, d)
+        The points of the front; points beyond the reference count nothing.
+    reference : array of shape (d,)
+        The corner up to which volume counts.
+
+    Returns
+    -------
+    float
+        The dominated volume.
+
+    Examples
+    --------
+    >>> hypervolume([[0.5, 0.5]], [1.0, 1.0])
+    0.25
+    """
+    # eq:hypervolume
     array = np.asarray(front, dtype=np.float64)
     array = array[(array < np.asarray(reference)).all(axis=1)]
     return float(moocore.hypervolume(array, ref=np.asarray(reference))) if len(array) else 0.0
@@ -36,13 +44,31 @@ def hypervolume(front: npt.ArrayLike, reference: npt.ArrayLike) -> float:
 def hypervolume_improvement(
     points: npt.ArrayLike, front: npt.ArrayLike, reference: npt.ArrayLike
 ) -> FloatArray:
-    """eq:hvi for each of ``points``, shape (n, d), on its own. Returns shape (n,).
+    """Compute how much each point, on its own, would add to the hypervolume of a front.
 
-    The improvement of q is the undominated volume of the box [q, reference]. Undominated volume is
-    constant on each cell of the grid of the front's coordinates, so that its integral is
-    multilinear in q inside each cell: sums from the far corner give it at the nodes of the grid,
-    interpolation gives it everywhere, exactly.
+    Parameters
+    ----------
+    points : array of shape (n, d)
+        The points that might be added.
+    front : array of shape (k, d)
+        The points that are there; dominated ones may be among them.
+    reference : array of shape (d,)
+        The corner up to which volume counts.
+
+    Returns
+    -------
+    array of shape (n,)
+        The added volume, 0 for a point that the front dominates.
+
+    Examples
+    --------
+    >>> hypervolume_improvement([[0.0, 0.5], [0.6, 0.6]], [[0.5, 0.5]], [1.0, 1.0])
+    array([0.25, 0.  ])
     """
+    # eq:hvi. The improvement of q is the undominated volume of the box [q, reference]. Undominated
+    # volume is constant on each cell of the grid of the front's coordinates, so that its integral
+    # is multilinear in q inside each cell: sums from the far corner give it at the nodes of the
+    # grid, interpolation gives it everywhere, exactly.
     r = np.asarray(reference, dtype=np.float64)
     q: FloatArray = np.minimum(np.asarray(points, dtype=np.float64), r)
     p = np.asarray(front, dtype=np.float64).reshape(-1, len(r))
@@ -57,7 +83,7 @@ def hypervolume_improvement(
 
 
 def _undominated_volume(axes: list[FloatArray], front: FloatArray) -> FloatArray:
-    """At every node, the undominated volume between it and the far corner of the grid."""
+    """Compute the undominated volume between each node and the far corner of the grid."""
     shape = tuple(len(axis) - 1 for axis in axes)
     dominated = np.zeros(shape, dtype=bool)
     corner = tuple(np.searchsorted(axis, front[:, i]) for i, axis in enumerate(axes))
@@ -73,6 +99,7 @@ def _undominated_volume(axes: list[FloatArray], front: FloatArray) -> FloatArray
 
 
 def _interpolate(axes: list[FloatArray], nodes: FloatArray, points: FloatArray) -> FloatArray:
+    """Interpolate the values at the nodes of a grid multilinearly at points, shape (n, d)."""
     cells, weights = [], []
     for i, axis in enumerate(axes):
         if len(axis) == 1:  # every point sits at the reference
@@ -93,6 +120,7 @@ def _interpolate(axes: list[FloatArray], nodes: FloatArray, points: FloatArray) 
 def _improvement_one_by_one(
     points: FloatArray, front: FloatArray, reference: FloatArray
 ) -> FloatArray:
+    """Compute improvements as differences of two hypervolumes, for any number of objectives."""
     before = hypervolume(front, reference)
     improvement = np.zeros(len(points))
     inside = (points < reference).all(axis=1)

@@ -36,7 +36,7 @@ with a judge, whose scores stand for the loss itself and not for these functions
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import FloatArray
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import LossError
 
 

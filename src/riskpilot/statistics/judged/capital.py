@@ -1,6 +1,6 @@
 """The capital that a judge helps: its state, its bets and one block of labels.
 
-The mathematics stands in `riskpilot.statistics.judged`. Here it is computed, in blocks of labels
+The mathematics stands in `judged.testing`. Here it is computed, in blocks of labels
 whose bets are made from what came before the block.
 """
 
@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import FloatArray, IntArray
+from riskpilot.common.arrays import FloatArray, IntArray
 from riskpilot.errors import ProblemError
-from riskpilot.statistics.bets import LARGEST_BET, slope
-from riskpilot.statistics.capital import next_block_end
+from riskpilot.statistics.sequential.bets import LARGEST_BET, slope
+from riskpilot.statistics.sequential.capital import next_block_end
 
 # The shares of the capital that are bet with and without the judge.
 _SHARES = np.log([[0.9], [0.1]])
@@ -48,7 +48,7 @@ class Judged:
     limit : array of shape (n,)
         Limits on the unit scale, in (0, 1).
     delta, power : float
-        The level that is played for, and how early: see `riskpilot.statistics.bets`.
+        The level that is played for, and how early: see `riskpilot.statistics.sequential.bets`.
     horizon, pool : int
         The number of labels that the unlabelled scores are shared out over, and their number.
     binary : bool

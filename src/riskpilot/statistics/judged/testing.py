@@ -39,14 +39,14 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import FloatArray
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import LossError, LossRangeError
-from riskpilot.statistics.judge_capital import Judged, next_block, start_judged, within_block
+from riskpilot.statistics.judged.capital import Judged, next_block, start_judged, within_block
 
 __all__ = ["Judged", "add_judged", "log_judged", "start_judged"]
 
 
-# Without stopping early only the end counts: see `riskpilot.statistics.bets`.
+# Without stopping early only the end counts: see `riskpilot.statistics.sequential.bets`.
 _AT_THE_END = 8.0
 
 

@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import FloatArray
+from riskpilot.common.arrays import FloatArray
 
 # The largest bet, as a share of the one that the worst outcome would ruin.
 LARGEST_BET = 0.95

@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import FloatArray, IntArray
+from riskpilot.common.arrays import FloatArray, IntArray
 from riskpilot.errors import LossError, LossRangeError, ProblemError
-from riskpilot.statistics.bets import LARGEST_BET, slope
+from riskpilot.statistics.sequential.bets import LARGEST_BET, slope
 
 # Half an observation of a loss of 1 stands before the observed squares: a variance that is taken
 # too small makes bets that the first large loss ruins.
@@ -40,7 +40,7 @@ class Capital:
     limit : array of shape (n,)
         Limits on the unit scale, in (0, 1).
     delta, power : float
-        The level that is played for, and how early: see `riskpilot.statistics.bets`.
+        The level that is played for, and how early: see `riskpilot.statistics.sequential.bets`.
     horizon : int
         The number of labels that the bets are made for.
     labels : int

@@ -1,6 +1,6 @@
 """Candidates with 0/1 losses against the exact boundary, label by label or in batches of any size.
 
-The mathematics stands in `riskpilot.statistics.boundary`. The p-value of a candidate is the error
+The mathematics stands in `sequential.boundary`. The p-value of a candidate is the error
 that the boundary had spent when the candidate's path crossed it, and 1 before. It may be looked at
 after every label: for every u, {p <= u at some time} is the event that the path crosses while the
 error spent is still at most u, whose probability at the limit is at most u.
@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import BoolArray, FloatArray, IntArray
+from riskpilot.common.arrays import BoolArray, FloatArray, IntArray
 from riskpilot.errors import LossError
-from riskpilot.statistics.boundary import (
+from riskpilot.statistics.sequential.boundary import (
     Spending,
     Walk,
     advance,

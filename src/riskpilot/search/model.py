@@ -1,0 +1,67 @@
+"""What evaluations showed, and one surrogate per objective that was fitted to it.
+
+Objectives are columns: the c risks in the problem's order, then the free objective.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from riskpilot.common.arrays import FloatArray
+from riskpilot.losses import ValidationLosses
+from riskpilot.search import surrogate
+from riskpilot.search.surrogate import Surrogate
+
+
+@dataclass(frozen=True)
+class Observations:
+    """What the finished evaluations showed on validation data, and where others still run.
+
+    ``x``: (n, d) in the unit cube; ``values``: (n, c + 1); ``variances``: (n, c + 1), NaN columns
+    where the noise is not known; ``pending``: (p, d).
+    """
+
+    x: FloatArray
+    values: FloatArray
+    variances: FloatArray
+    pending: FloatArray
+
+
+def values_and_variances(validation: ValidationLosses) -> tuple[FloatArray, FloatArray]:
+    """Read objectives and the variances of their noise from validation losses, (n, c + 1) each.
+
+    Variances are NaN where the noise is not known.
+    """
+    variances = []
+    for risk in validation.problem.risks:
+        summary = validation.risks[risk.name].summary
+        variances.append(((risk.top - risk.bottom) * summary.standard_error) ** 2)
+    error = validation.free_error
+    variances.append(np.full(len(validation.free), np.nan) if error is None else error**2)
+    return np.column_stack([validation.values, validation.free]), np.column_stack(variances)
+
+
+@dataclass(frozen=True)
+class Model:
+    """One surrogate per objective, fitted to the observations."""
+
+    observations: Observations
+    surrogates: tuple[Surrogate, ...]
+
+    def means(self, x: FloatArray) -> FloatArray:
+        """Compute the posterior means at ``x``, shape (n, d); returns shape (n, c + 1)."""
+        return np.column_stack([s.mean(x) for s in self.surrogates])
+
+    def means_and_stds(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute posterior means and standard deviations at ``x``, shape (n, c + 1) each."""
+        pairs = [s.mean_and_std(x) for s in self.surrogates]
+        return np.column_stack([m for m, _ in pairs]), np.column_stack([s for _, s in pairs])
+
+
+def fit_model(observations: Observations) -> Model:
+    """Fit a surrogate to every objective, with the noise of its observations where it is known."""
+    surrogates = []
+    for values, variances in zip(observations.values.T, observations.variances.T, strict=True):
+        known = None if np.isnan(variances).any() else variances
+        surrogates.append(surrogate.fit(observations.x, values, known))
+    return Model(observations, tuple(surrogates))

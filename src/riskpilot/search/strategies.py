@@ -1,0 +1,122 @@
+"""Strategies: the choices that make up a search, and the presets of the paper and the default."""
+
+from dataclasses import dataclass, replace
+
+from riskpilot.errors import ProblemError, shown
+from riskpilot.guarantee import DELTA_PRIME, as_number
+from riskpilot.search import choices
+from riskpilot.search.choices import Front, Reference, Scale
+from riskpilot.search.pools import Pool, ends_and_latin_hypercube, uniform
+from riskpilot.statistics import P_VALUES
+
+_REGION_FAMILIES = P_VALUES[1:]  # all but "auto"
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """The choices that make up a search; `GUIDED`, `PAPER`, `ONE_SIDED` and `HVI` are presets.
+
+    Change one choice of a preset with ``dataclasses.replace(riskpilot.GUIDED, bold=False)``.
+
+    Parameters
+    ----------
+    pool : callable, default ends_and_latin_hypercube
+        Where a parameter stands in a slot of the initial pool: a function of the slot, the size of
+        the pool and a random generator, with values in [0, 1].
+    reference : callable, default open_reference
+        The point up to which improvement counts: a function of the region of interest, the
+        posterior means over the space and the observed values.
+    front : callable, default posterior_front
+        The front that is to be improved: a function of the fitted model.
+    scale : callable, default chance_to_pass
+        How risks count near their limits: a function of the region of interest and of a shift of
+        what passes, which returns a function of objectives.
+    safe_first : bool, default True
+        Whether a configuration that can pass is looked for before a better one.
+    bold : bool, default True
+        Whether values count as optimistic as long as everything evaluated is expected to pass.
+    avoid_repeats : bool, default True
+        Whether improvements count by the chance that no earlier evaluation has shown them.
+    region_family : str, optional
+        The p-value whose bounds make the region of interest; by default the risk's own.
+    delta_prime : float, default 0.05
+        The width of the region of interest; smaller is wider.
+
+    Raises
+    ------
+    ProblemError
+        If a choice is not of its kind.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> replace(GUIDED, bold=False).avoid_repeats
+    True
+    """
+
+    pool: Pool = ends_and_latin_hypercube
+    reference: Reference = choices.open_reference
+    front: Front = choices.posterior_front
+    scale: Scale = choices.chance_to_pass
+    safe_first: bool = True
+    bold: bool = True
+    avoid_repeats: bool = True
+    region_family: str | None = None
+    delta_prime: float = DELTA_PRIME
+
+    def __post_init__(self) -> None:
+        for name in ("pool", "reference", "front", "scale"):
+            if not callable(value := getattr(self, name)) or isinstance(value, type):
+                raise ProblemError(
+                    f"Strategy: {name} must be a function, but it is {shown(value)}. Take one of "
+                    f"a preset: dataclasses.replace(riskpilot.GUIDED, ...)."
+                )
+        for name in ("safe_first", "bold", "avoid_repeats"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise ProblemError(
+                    f"Strategy: {name} must be True or False, but it is {shown(value)}. "
+                    f"Leave it out for the default."
+                )
+        family = self.region_family
+        if family is not None and not (isinstance(family, str) and family in _REGION_FAMILIES):
+            raise ProblemError(
+                f"Strategy: region_family must be one of {', '.join(_REGION_FAMILIES)}, "
+                f"but it is {shown(family)}. Leave it out for the risk's own test."
+            )
+        check_delta_prime(self.delta_prime)
+
+
+def check_delta_prime(delta_prime: float) -> None:
+    """Refuse a width of the region of interest that is no probability."""
+    if not 0 < (as_number(delta_prime) or 0) < 1:
+        raise ProblemError(
+            f"delta_prime sets the width of the region of interest and must lie in (0, 1), but it "
+            f"is {shown(delta_prime)}. Use delta_prime=0.05; smaller is wider."
+        )
+
+
+def without_limits(strategy: Strategy) -> Strategy:
+    """Change a strategy to one that asks for no limits: it improves the whole front."""
+    return replace(
+        strategy,
+        reference=choices.fixed_reference,
+        scale=choices.as_they_are,
+        safe_first=False,
+        bold=False,
+    )
+
+
+GUIDED = Strategy()
+PAPER = Strategy(
+    pool=uniform,
+    reference=choices.guided_reference,
+    front=choices.observed_front,
+    scale=choices.as_they_are,
+    safe_first=False,
+    bold=False,
+    avoid_repeats=False,
+    region_family="hoeffding_bentkus",
+    delta_prime=1e-4,
+)
+ONE_SIDED = replace(PAPER, reference=choices.one_sided_reference)
+HVI = replace(PAPER, reference=choices.fixed_reference)

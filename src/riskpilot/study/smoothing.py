@@ -1,0 +1,40 @@
+"""Estimates of the risks that lean on neighbouring configurations, from validation alone."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+
+from riskpilot.common import one_thread
+from riskpilot.common.arrays import FloatArray
+from riskpilot.losses import ValidationLosses
+from riskpilot.search import Observations, fit_model, values_and_variances
+from riskpilot.study.space import Space
+
+# Fewer evaluations than this say nothing about how smooth the risks are.
+_ENOUGH_TO_SMOOTH = 4
+
+
+def smoothed_risks(
+    space: Mapping[str, BaseDistribution],
+    configs: Sequence[Mapping[str, Any]],
+    validation: ValidationLosses,
+) -> FloatArray | None:
+    """Estimate the risks of configurations with the help of their neighbours, shape (n, c).
+
+    The smallest of many noisy means is small by luck, too, and the surrogate's posterior mean at
+    the same configuration says so; where the surrogate does not fit, the mean does. The larger of
+    both counts: a configuration is safe when its own examples and its neighbours agree. None where
+    configurations cannot be compared: they have different parameters, or there are too few.
+    """
+    if len(configs) < _ENOUGH_TO_SMOOTH or not space:
+        return None
+    if any(config.keys() != space.keys() for config in configs):
+        return None
+    places = Space(space)
+    x = places.encode(np.array([places.point(config) for config in configs]))
+    values, variances = values_and_variances(validation)
+    risks = Observations(x, values[:, :-1], variances[:, :-1], np.empty((0, x.shape[1])))
+    with one_thread():
+        return np.maximum(risks.values, fit_model(risks).means(x))
