@@ -25,9 +25,9 @@ from optuna.trial import FrozenTrial, TrialState
 import riskpilot as rp
 from benchmarks.durability import FIGURES, record
 from benchmarks.postgres import server
-from riskpilot.storages import open_storage
-from riskpilot.store import read_calibration, read_validation
-from riskpilot.workers import work
+from riskpilot.study.records import read_calibration, read_validation
+from riskpilot.study.storages import open_storage
+from riskpilot.study.workers import work
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3), rp.Risk("harm", 0.5)], "cost")
 EXAMPLES = 500
@@ -96,7 +96,7 @@ def crash(kind: str, *, kills: int, workers: int = 4, seed: int = 0) -> Report:
     """Let workers die ``kills`` times, let others finish, and look at what there is."""
     rng = random.Random(seed)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["riskpilot.workers", "benchmarks.postgres"])
+    context.set_forkserver_preload(["riskpilot.study.workers", "benchmarks.postgres"])
     start = time.monotonic()
     with a_place(kind) as place, tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "acknowledged"

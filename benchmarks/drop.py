@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import riskpilot as rp
-from riskpilot import tasks
+from riskpilot.bench import tasks
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "drop-certified.svg"
 LIMITS = (0.01, 0.02, 0.03)

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 import riskpilot as rp
-from riskpilot import tasks
+from riskpilot.bench import tasks
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "groups-certified.svg"
 LIMITS = {"fairness_gap": 0.05, "waterbirds_worst": 0.36, "celeba_worst": 0.4}

@@ -19,9 +19,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import beta, binom
 
-from riskpilot.evidence import Contrast
-from riskpilot.p_values import log_betting, log_hoeffding_bentkus
-from riskpilot.paired import log_trinomial
+from riskpilot.guarantee.evidence import Contrast
+from riskpilot.statistics.p_values import log_betting, log_hoeffding_bentkus
+from riskpilot.statistics.paired import log_trinomial
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

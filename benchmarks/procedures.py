@@ -6,7 +6,7 @@ import numpy as np
 from mapie.risk_control.fwer_control import control_fwer  # type: ignore[import-untyped]
 
 from benchmarks.measure import Row, compare
-from riskpilot.procedures import fixed_sequence, holm
+from riskpilot.guarantee.procedures import fixed_sequence, holm
 
 DELTA = 0.1
 PROCEDURES = (

@@ -9,9 +9,9 @@ from optuna.trial import TrialState
 
 import riskpilot as rp
 from benchmarks.measure import Row, compare
-from riskpilot.baselines.ehvi import EHVISampler
-from riskpilot.baselines.random import RandomSampler
-from riskpilot.tasks.synthetic import synthetic
+from riskpilot.bench.baselines.ehvi import EHVISampler
+from riskpilot.bench.baselines.random import RandomSampler
+from riskpilot.bench.tasks.synthetic import synthetic
 
 PEERS = {"Optuna GPSampler": 10.0, "BoTorch qLogEHVI": 20.0}
 SIZES = [(d, n) for d in (1, 3) for n in (10, 20, 50, 200)]

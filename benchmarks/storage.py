@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial
 import riskpilot as rp
 from benchmarks.measure import Row, compare
 from benchmarks.postgres import server
-from riskpilot.storages import exclusive
+from riskpilot.study.storages import exclusive
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.2), rp.Risk("harm", 0.2)], "cost")
 EXAMPLES = 5_000

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 import riskpilot as rp
 from benchmarks.measure import Row, compare
-from riskpilot.p_values import log_betting
+from riskpilot.statistics.p_values import log_betting
 
 Array = npt.NDArray[np.generic]
 

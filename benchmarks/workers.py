@@ -16,8 +16,8 @@ from optuna.trial import TrialState
 
 import riskpilot as rp
 from benchmarks.durability import FIGURES, record
-from riskpilot.tasks import load
-from riskpilot.workers import work
+from riskpilot.bench.tasks import load
+from riskpilot.study.workers import work
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")
 LIMIT = 0.17
@@ -41,7 +41,7 @@ def run_worker(address: str, n_trials: int, ready: object, start: object) -> Non
 def seconds(n_workers: int, n_trials: int) -> float:
     """Wall-clock time of a study, from the moment all workers have done with their imports."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["riskpilot.workers", "riskpilot.tasks"])
+    context.set_forkserver_preload(["riskpilot.study.workers", "riskpilot.bench.tasks"])
     ready, start = context.Semaphore(0), context.Event()
     with tempfile.TemporaryDirectory() as folder:
         address = f"sqlite:///{folder}/study.db"

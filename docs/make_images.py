@@ -13,7 +13,8 @@ from pathlib import Path
 
 import optuna
 
-from riskpilot import dashboard, demo
+from riskpilot import dashboard
+from riskpilot.demo import run as demo
 from riskpilot.plots import power_curves, save_figure
 from tests.look import browser
 

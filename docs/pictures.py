@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 import riskpilot as rp
-from riskpilot.p_values import largest_passing_mean
-from riskpilot.pareto import non_dominated
-from riskpilot.region import interval
+from riskpilot.guarantee.pareto import non_dominated
+from riskpilot.guarantee.region import interval
+from riskpilot.statistics.p_values import largest_passing_mean
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import riskpilot as rp
-from riskpilot.tables import read_losses, save_losses
+from riskpilot.tables.files import read_losses, save_losses
 
 # The maker: eleven configurations, from safe and dear to risky and cheap (simulated losses).
 rng = np.random.default_rng(0)

@@ -4,6 +4,9 @@ import optuna
 import pytest
 from threadpoolctl import threadpool_limits
 
+import riskpilot as rp
+from tests.pictures import browser, scenes
+
 
 def pytest_addoption(parser):
     parser.addoption(
@@ -30,3 +33,18 @@ def one_thread_per_worker():
     """Matrices are tiny here, and the cores belong to the workers of the suite."""
     with threadpool_limits(limits=1):
         yield
+
+
+@pytest.fixture(scope="session")
+def chrome():
+    """One browser for all pages."""
+    if browser.find() is None:
+        pytest.fail(f"Tests of pages need Chromium: {browser.HINT}. Leave them: -m 'not browser'")
+    with browser.opened() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def search():
+    """One search for all figures."""
+    return rp.select(scenes.study())

@@ -13,10 +13,10 @@ from experiments.tuning.bets import power_of_bets
 from experiments.tuning.plans import PLANS, test_with
 from experiments.tuning.problems import TuningProblem, problems
 from experiments.tuning.searches import SEARCHES
-from riskpilot import tasks
-from riskpilot.bench import setting as at
-from riskpilot.bench.methods import METHODS, Setting
-from riskpilot.bench.seen import see
+from riskpilot.bench import cells as at
+from riskpilot.bench import tasks
+from riskpilot.bench.methods import METHODS, Assignment
+from riskpilot.bench.validation_sums import see
 
 OUT = Path(__file__).parent / "tried.json"
 Figures = dict[str, dict[str, list[float]]]
@@ -58,17 +58,17 @@ def _tried(
     task = problem.at(seed)
     splits = at.draw_splits(task, n_splits)
     limited = at.problem_at(task, cell)
-    setting = Setting(task, limited, at.n_calibration(task), seed)
+    setting = Assignment(task, limited, at.n_calibration(task), seed)
     found = {}
 
-    def note(name: str, search: Callable[[Setting], Any], plan: str) -> None:
+    def note(name: str, search: Callable[[Assignment], Any], plan: str) -> None:
         configs = searched(search).configs
         outcome = test_with(plan, task, limited, configs, see(task, configs), splits)
         found[name] = (float(outcome.free.mean()), float((outcome.chosen < 0).mean()))
 
     done: dict[Any, Any] = {}
 
-    def searched(search: Callable[[Setting], Any]) -> Any:
+    def searched(search: Callable[[Assignment], Any]) -> Any:
         if search not in done:
             done[search] = search(setting)
         return done[search]
@@ -121,7 +121,7 @@ def _true_cost(
     # Half of the held-out examples are for calibration; the truth is known and needs no test.
     task = tasks.synthetic(d, n_risks, seed=seed, n_validation=k, n_held_out=2 * (n - k))
     limited = at.problem_at(task, (limit,) * n_risks)
-    configs = SEARCHES["default"](Setting(task, limited, n - k, seed)).configs
+    configs = SEARCHES["default"](Assignment(task, limited, n - k, seed)).configs
     splits = at.draw_splits(task, n_splits)
     outcome = test_with("default", task, limited, configs, see(task, configs), splits)
     assert task.population is not None

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.p_values import LARGEST_BET, log_betting
+from riskpilot.statistics.p_values import LARGEST_BET, log_betting
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from riskpilot import acquisition
-from riskpilot.acquisition import Observations
+from riskpilot.bench.cells import Splits
 from riskpilot.bench.replay import (
     NOTHING,
     Config,
@@ -16,15 +15,16 @@ from riskpilot.bench.replay import (
     log_p_values,
     measure,
 )
-from riskpilot.bench.seen import Seen
-from riskpilot.bench.setting import Splits
-from riskpilot.losses import ValidationLosses
-from riskpilot.plan import TestPlan, freeze_plan
-from riskpilot.problem import Problem
-from riskpilot.procedures import Graphical, Procedure, fixed_sequence
-from riskpilot.sampler import objectives, smoothed_risks
-from riskpilot.space import Space
-from riskpilot.tasks import Task
+from riskpilot.bench.tasks import Task
+from riskpilot.bench.validation_sums import Seen
+from riskpilot.guarantee.procedures import Graphical, Procedure, fixed_sequence
+from riskpilot.guarantee.testing import TestPlan, freeze_plan, known
+from riskpilot.losses.reading import ValidationLosses
+from riskpilot.problem.problem import Problem
+from riskpilot.search import acquisition
+from riskpilot.search.acquisition import Observations
+from riskpilot.study.sampler import objectives, smoothed_risks
+from riskpilot.study.space import Space
 
 PLANS = (
     "default",
@@ -92,11 +92,11 @@ def _plan(
         case "smoothed risks, however small":
             return freeze_plan(validation, estimates=_posterior_means(task, configs, validation))
         case "raw filter, smoothed order":
-            return _ordered(raw, sorted(raw.order, key=lambda row: excess[row]), seen.free)
+            return _ordered(raw, sorted(raw.order, key=lambda row: excess[row]), validation)
         case "raw, the safest by smoothed risks first":
             safest = int(np.argmin(excess))
             rest = [row for row in raw.order if row != safest]
-            return _ordered(raw, [safest, *rest], seen.free)
+            return _ordered(raw, [safest, *rest], validation)
     return smooth
 
 
@@ -111,8 +111,14 @@ def _posterior_means(
     return model.means(x)[:, :-1]
 
 
-def _ordered(plan: TestPlan, rows: Sequence[int], free: FloatArray) -> TestPlan:
-    return replace(plan, order=tuple(rows), free=tuple(float(free[row]) for row in rows))
+def _ordered(plan: TestPlan, rows: Sequence[int], validation: ValidationLosses) -> TestPlan:
+    return replace(
+        plan,
+        order=tuple(rows),
+        free=tuple(float(validation.free[row]) for row in rows),
+        aims=(plan.problem.delta,) * len(rows),
+        starts=known(validation, plan.families, rows),
+    )
 
 
 def _free_on_calibration(

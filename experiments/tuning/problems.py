@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from optuna.distributions import FloatDistribution
 
-from riskpilot import tasks
-from riskpilot.problem import Problem, Risk
-from riskpilot.tasks import Task
-from riskpilot.tasks.task import Config, FloatArray, IntArray, Losses, Split
+from riskpilot.bench import tasks
+from riskpilot.bench.tasks import Task
+from riskpilot.bench.tasks.task import Config, FloatArray, IntArray, Losses, Split
+from riskpilot.problem.problem import Problem, Risk
 
 CLIFF_CELLS = ((0.03,), (0.06,), (0.12,))
 CLIFF_STEPS = (12, 12, 45)

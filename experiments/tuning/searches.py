@@ -9,13 +9,13 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from riskpilot import acquisition, surrogate
-from riskpilot.acquisition import FloatArray, Model
-from riskpilot.bench.methods import Setting
-from riskpilot.bench.search import Found, run_search
-from riskpilot.pareto import hypervolume_improvement
-from riskpilot.region import Interval
-from riskpilot.sampler import GUIDED, GuidedSampler, Strategy, default_pool_size, uniform
+from riskpilot.bench.methods import Assignment
+from riskpilot.bench.searches import Found, run_search
+from riskpilot.guarantee.pareto import hypervolume_improvement
+from riskpilot.guarantee.region import Interval
+from riskpilot.search import acquisition, surrogate
+from riskpilot.search.acquisition import FloatArray, Model
+from riskpilot.study.sampler import GUIDED, GuidedSampler, Strategy, default_pool_size, uniform
 
 Pool = Callable[[int, int], int]
 
@@ -33,7 +33,7 @@ class Search:
     pool: Pool = own_pool
     share: float = 1.0
 
-    def __call__(self, setting: Setting) -> Found:
+    def __call__(self, setting: Assignment) -> Found:
         task = setting.task
         n_trials = max(round(self.share * task.n_trials), 2)
         sampler = self.sampler(

@@ -1,6 +1,5 @@
 """Choose a model configuration that keeps the limits you set, with a statistical guarantee."""
 
-from riskpilot.certificate import Certificate
 from riskpilot.errors import (
     CertificateError,
     LeakageError,
@@ -11,24 +10,40 @@ from riskpilot.errors import (
     StudyError,
     TableError,
 )
-from riskpilot.ledger import ledger, select
-from riskpilot.losses import Evaluation
-from riskpilot.measures import CVaR, Difference, GroupGap, Mean, Quantile, Ratio, WorstGroup
-from riskpilot.planner import RiskPlan, plan_calibration, split_labelled
-from riskpilot.predictions import losses_from_predictions, measure, weighted
+from riskpilot.guarantee import (
+    Certificate,
+    Graphical,
+    RiskPlan,
+    Seal,
+    bonferroni,
+    chain,
+    fixed_sequence,
+    holm,
+    plan_calibration,
+    split_labelled,
+)
+from riskpilot.losses import Evaluation, check_losses, losses_from_predictions, measure, weighted
 from riskpilot.problem import Problem, Risk
-from riskpilot.procedures import Graphical, bonferroni, chain, fixed_sequence, holm
-from riskpilot.sampler import GUIDED, HVI, ONE_SIDED, PAPER, GuidedSampler, Strategy
-from riskpilot.selection import Selection, select_from_losses
+from riskpilot.selection import Selection, Verification, select_from_losses
+from riskpilot.statistics import CVaR, Difference, GroupGap, Mean, Quantile, Ratio, WorstGroup
 from riskpilot.study import (
+    GUIDED,
+    HVI,
+    ONE_SIDED,
+    PAPER,
+    GuidedSampler,
     LimitSuggestion,
+    Strategy,
     create_study,
+    ledger,
     load_study,
     objective,
+    seal,
+    select,
     set_limits,
     suggest_limits,
+    verify,
 )
-from riskpilot.verification import Verification, verify
 
 __version__ = "0.1.0"
 
@@ -57,6 +72,7 @@ __all__ = [
     "Risk",
     "RiskPlan",
     "RiskpilotError",
+    "Seal",
     "Selection",
     "Strategy",
     "StudyError",
@@ -65,6 +81,7 @@ __all__ = [
     "WorstGroup",
     "bonferroni",
     "chain",
+    "check_losses",
     "create_study",
     "fixed_sequence",
     "holm",
@@ -74,6 +91,7 @@ __all__ = [
     "measure",
     "objective",
     "plan_calibration",
+    "seal",
     "select",
     "select_from_losses",
     "set_limits",

@@ -18,8 +18,15 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.plots import Background, search_plane, with_theme
-from riskpilot.sampler import sampler_for
-from riskpilot.store import PROBLEM_KEY, SETTINGS_KEY, problem_of, record_of, validation_of
+from riskpilot.study import (
+    PROBLEM_KEY,
+    SETTINGS_KEY,
+    as_storage,
+    problem_of,
+    record_of,
+    sampler_for,
+    validation_of,
+)
 
 with warnings.catch_warnings():
     # Where BoTorch is installed the dashboard loads it, and that uses what torch has deprecated.
@@ -71,12 +78,22 @@ def update_figure(study: optuna.Study, trial: FrozenTrial | None = None) -> None
 
 
 def application(storage: str | BaseStorage) -> Application:
-    """optuna-dashboard as a WSGI application whose studies carry a figure that is never stale.
+    """Make a WSGI application of optuna-dashboard in which every study has an up-to-date figure.
 
     The figure is renewed when a page asks for its study and a trial has finished since. Asking and
     renewing take turns, so that no page sees half a figure.
+
+    Parameters
+    ----------
+    storage : str or BaseStorage
+        The storage whose studies are shown, or its address.
+
+    Returns
+    -------
+    callable
+        The application, for any WSGI server.
     """
-    opened = optuna.storages.get_storage(storage)
+    opened = as_storage(storage)
     inner = wsgi(opened)
     turn = threading.Lock()
     drawn: dict[int, int] = {}
@@ -99,8 +116,19 @@ def serve(
     *,
     ready: Callable[[WSGIServer], None] = lambda server: None,
 ) -> None:
-    """Show every study of a storage until interrupted. ``ready`` is called with the server once it
-    listens; port 0 takes a free one, which is ``server.server_port``."""
+    """Show every study of a storage until interrupted.
+
+    Parameters
+    ----------
+    storage : str or BaseStorage
+        The storage whose studies are shown, or its address.
+    host : str, default "127.0.0.1"
+        The address on which the page is served. By default only this machine can see it.
+    port : int, default 8080
+        The port of the page. 0 takes a free one, which is then ``server.server_port``.
+    ready : callable
+        A function that is called with the server once it listens.
+    """
     with make_server(
         host, port, application(storage), server_class=_Server, handler_class=_Quiet
     ) as server:

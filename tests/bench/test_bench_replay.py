@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from riskpilot.bench import setting as at
-from riskpilot.bench.methods import Guided, Setting
+from riskpilot.bench import cells as at
+from riskpilot.bench.cells import Splits
+from riskpilot.bench.methods import Assignment, Guided
 from riskpilot.bench.replay import NOTHING, Outcome, log_p_values, replay
-from riskpilot.bench.seen import see
-from riskpilot.bench.setting import Splits
-from riskpilot.certificate import choose
-from riskpilot.losses import calibration_losses, validation_losses
-from riskpilot.plan import freeze_plan, run_test
-from riskpilot.problem import Problem, Risk
-from riskpilot.procedures import fixed_sequence
-from riskpilot.sampler import GUIDED
-from riskpilot.tasks import Task, synthetic
+from riskpilot.bench.tasks import Task, synthetic
+from riskpilot.bench.validation_sums import see
+from riskpilot.guarantee.certificate import choose
+from riskpilot.guarantee.procedures import fixed_sequence
+from riskpilot.guarantee.testing import freeze_plan, run_test
+from riskpilot.losses.reading import calibration_losses, validation_losses
+from riskpilot.problem.problem import Problem, Risk
+from riskpilot.study.sampler import GUIDED
 
 CONFIGS = [{"x1": float(x)} for x in np.linspace(0, 1, 150)]
 
@@ -125,7 +125,7 @@ def test_a_search_never_asks_for_held_out_losses() -> None:
         return task.free(split, config, rows)
 
     sealed = Task(**{**vars(task), "losses": losses, "free": free})
-    setting = Setting(sealed, at.problem_at(sealed, (0.16,)), 500, seed=0)
+    setting = Assignment(sealed, at.problem_at(sealed, (0.16,)), 500, seed=0)
     found = Guided(GUIDED, safe=True)(setting)
     assert len(found.configs) == task.n_trials
     assert found.configs[0] == task.safe

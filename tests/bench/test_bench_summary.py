@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from riskpilot.bench.claims import paper_claims
-from riskpilot.bench.estimate import two_way
 from riskpilot.bench.jobs import Scope
 from riskpilot.bench.methods import PIECES
 from riskpilot.bench.results import Entry, Results, Runs
-from riskpilot.bench.summary import cell_rows, compare, ratio
-from riskpilot.bench.targets import piece_rows, targets
+from riskpilot.bench.shown.claims import paper_claims
+from riskpilot.bench.shown.estimate import two_way
+from riskpilot.bench.shown.summary import cell_rows, compare, ratio
+from riskpilot.bench.shown.targets import piece_rows, targets
 
 CELL = (0.1,)
 

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from riskpilot.datasets import load_adult
-from riskpilot.tables import save_losses
+from riskpilot.tables.files import save_losses
 
 
 def prepare() -> dict[str, Any]:

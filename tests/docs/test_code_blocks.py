@@ -72,7 +72,7 @@ def _run_command(where: str, command: str) -> None:
         for extra in re.findall(r"riskpilot\[(\w+)\]", command):
             assert extra in project["optional-dependencies"], f"{where}: no extra {extra}"
     elif words[0] == "riskpilot":
-        from riskpilot.cli import app
+        from riskpilot.cli.app import app
 
         arguments = [words[1], "--help"] if words[1] in _LONG_RUNNING else words[1:]
         result = CliRunner().invoke(app, arguments)

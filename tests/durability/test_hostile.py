@@ -11,10 +11,10 @@ from cases import PROBLEM, evaluate
 from typer.testing import CliRunner
 
 import riskpilot as rp
-from riskpilot.artifacts import FolderStore
-from riskpilot.cli import app
-from riskpilot.codec import encode
-from riskpilot.store import record_of
+from riskpilot.cli.app import app
+from riskpilot.study.loss_bytes import encode
+from riskpilot.study.loss_store import FolderStore
+from riskpilot.study.records import record_of
 
 SCRIPT = "<script>alert(1)</script>"
 
@@ -137,7 +137,7 @@ def test_a_folder_of_losses_takes_only_names_of_its_own_making(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
-NAMES = [SCRIPT, "../../up", "a/b\\c", "'; DROP TABLE trials; --", "[red]x[/red]", "ü\u202e"]
+NAMES = [SCRIPT, "../../up", "a/b\\c", "'; DROP TABLE trials; --", "[red]x[/red]", "ü \u05d0"]
 
 
 @pytest.mark.parametrize("name", NAMES)

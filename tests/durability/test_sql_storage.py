@@ -16,8 +16,8 @@ from optuna.trial import TrialState
 
 import riskpilot as rp
 from benchmarks.storage import Visible
-from riskpilot.sql_storage import SqlStorage
-from riskpilot.storages import open_storage
+from riskpilot.study.storages import open_storage
+from riskpilot.study.storages.sql import SqlStorage
 
 BOTH = [StudyDirection.MINIMIZE, StudyDirection.MINIMIZE]
 

@@ -15,9 +15,9 @@ from optuna.trial import TrialState
 from typer.testing import CliRunner
 
 import riskpilot as rp
-from riskpilot.cli import app
-from riskpilot.storages import fail_silent_trials, open_storage
-from riskpilot.workers import work
+from riskpilot.cli.app import app
+from riskpilot.study.storages import fail_silent_trials, open_storage
+from riskpilot.study.workers import work
 
 
 def finished(study):
@@ -28,7 +28,7 @@ def test_two_processes_share_the_number_of_trials(storage, request):
     name = request.node.name
     study = rp.create_study(PROBLEM, study_name=name, seed=0, **storage)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["riskpilot.workers"])
+    context.set_forkserver_preload(["riskpilot.study.workers"])
     options = {"study_name": name, "n_trials": 12, **storage}
     workers = [context.Process(target=work, args=(evaluate,), kwargs=options) for _ in range(2)]
     for worker in workers:

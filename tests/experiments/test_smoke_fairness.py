@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from riskpilot.tasks.fairness import load_fairness
+from riskpilot.bench.tasks.fairness import load_fairness
 
 import_module("torch")
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,8 +18,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors  # noqa: E4
 
 from experiments.pruning import merge, train  # noqa: E402
 from experiments.pruning.model import Encoder, Network, Readers, run_pruned  # noqa: E402
-from riskpilot.tasks.pruning import load_early_exit, load_pruning  # noqa: E402
-from riskpilot.tasks.table import save  # noqa: E402
+from riskpilot.bench.tasks.pruning import load_early_exit, load_pruning  # noqa: E402
+from riskpilot.bench.tasks.table import save  # noqa: E402
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *(f"word{index}" for index in range(30))]
 CONFIG = {
@@ -103,7 +103,7 @@ def test_one_step_of_training_gives_both_tables(data: Path, tmp_path: Path) -> N
     for task in (pruning, early):
         assert task.size == {"validation": 10, "held_out": 14}
         assert task.safe is not None
-        assert not task.losses("held_out", task.safe)["accuracy_drop"].any()
+        assert not task.losses("held_out", task.safe)["drop"].any()
         assert task.free("held_out", task.safe, None) == 1.0
     assert pruning.grid is not None
     assert len(pruning.grid) == 3 * 4 * 5
@@ -188,7 +188,7 @@ def test_losses_and_costs_of_pruning_are_those_of_a_loop_over_texts(tmp_path: Pa
                         tokens -= int(removed[h, t, layer, text])
                     drops.append(int(correct[0, 0, -1, text]) - int(correct[h, t, layer, text]))
                     costs.append(cost / (layers * layer_cost(int(lengths[text]), 6)))
-                found = task.losses("held_out", config)["accuracy_drop"]
+                found = task.losses("held_out", config)["drop"]
                 np.testing.assert_array_equal(found, drops)
                 assert task.free("held_out", config, None) == pytest.approx(np.mean(costs))
                 subset = np.array([3, 0, 7])
@@ -239,7 +239,7 @@ def test_losses_and_costs_of_early_exit_are_those_of_a_loop_over_texts(tmp_path:
                     break
             drops.append(int(correct[-1, text]) - int(correct[layer, text]))
             costs.append(cost / (layers * each))
-        np.testing.assert_array_equal(task.losses(split, config)["accuracy_drop"], drops)
+        np.testing.assert_array_equal(task.losses(split, config)["drop"], drops)
         assert task.free(split, config, None) == pytest.approx(np.mean(costs))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from riskpilot.tasks import load
+from riskpilot.bench.tasks import load
 
 import_module("torch")
 safetensors = import_module("safetensors.torch")

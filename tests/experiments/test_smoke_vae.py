@@ -13,7 +13,7 @@ from torch.nn import functional  # noqa: E402
 
 from experiments.vae import merge, train  # noqa: E402
 from experiments.vae.model import Convolution, TransposedConvolution  # noqa: E402
-from riskpilot.tasks.vae import load_vae  # noqa: E402
+from riskpilot.bench.tasks.vae import load_vae  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

@@ -9,11 +9,11 @@ from experiments.tuning import shown
 from experiments.tuning.plans import PLANS, test_with, two_chains
 from experiments.tuning.problems import CLIFF_STEPS, cliffs
 from experiments.tuning.searches import SEARCHES
-from riskpilot import tasks
-from riskpilot.bench import setting as at
-from riskpilot.bench.methods import METHODS, Setting
+from riskpilot.bench import cells as at
+from riskpilot.bench import tasks
+from riskpilot.bench.methods import METHODS, Assignment
 from riskpilot.bench.replay import replay
-from riskpilot.bench.seen import see
+from riskpilot.bench.validation_sums import see
 
 test_with.__test__ = False  # a function of the experiment
 
@@ -22,7 +22,7 @@ test_with.__test__ = False  # a function of the experiment
 def synthetic():
     task = tasks.synthetic(n_validation=400, n_held_out=1_000)
     problem = at.problem_at(task, (0.16,))
-    return task, problem, Setting(task, problem, 500, 0), at.draw_splits(task, 6)
+    return task, problem, Assignment(task, problem, 500, 0), at.draw_splits(task, 6)
 
 
 def test_the_default_is_the_default(synthetic):

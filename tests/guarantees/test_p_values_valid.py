@@ -5,7 +5,7 @@ import pytest
 from exact import assert_rate_at_most, assert_super_uniform
 
 import riskpilot as rp
-from riskpilot import p_values
+from riskpilot.statistics import p_values
 
 SUMS = {
     "hoeffding": p_values.log_hoeffding,

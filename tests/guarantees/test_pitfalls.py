@@ -11,12 +11,12 @@ from exact import assert_rate_at_most, assert_super_uniform, shows_rate_above
 from scipy.stats import binom
 
 import riskpilot as rp
-from riskpilot import p_values
-from riskpilot.losses import validation_losses
-from riskpilot.pareto import non_dominated
-from riskpilot.plan import freeze_plan
-from riskpilot.region import interval
-from riskpilot.surrogate import fit
+from riskpilot.guarantee.pareto import non_dominated
+from riskpilot.guarantee.region import interval
+from riskpilot.guarantee.testing import freeze_plan
+from riskpilot.losses.reading import validation_losses
+from riskpilot.search.surrogate import fit
+from riskpilot.statistics import p_values
 
 ERROR = rp.Problem([rp.Risk("error", 0.05)], "cost")
 

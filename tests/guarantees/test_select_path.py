@@ -13,8 +13,8 @@ import pytest
 from exact import assert_rate_at_most
 
 import riskpilot as rp
-from riskpilot.losses import calibration_losses, validation_losses
-from riskpilot.plan import freeze_plan, run_test
+from riskpilot.guarantee.testing import freeze_plan, known, run_test
+from riskpilot.losses.reading import calibration_losses, validation_losses
 
 
 def binary(rng, means, m):
@@ -129,7 +129,12 @@ def test_any_order_made_from_validation_keeps_delta(adversary, kind, effort):
         plan = freeze_plan(seen)
         positions = [int(i) for i in ADVERSARIES[adversary](plan, seen)]
         order = tuple(plan.order[i] for i in positions)
-        other = dataclasses.replace(plan, order=order)
+        other = dataclasses.replace(
+            plan,
+            order=order,
+            aims=plan.aims[: len(order)],
+            starts=known(seen, plan.families, order),
+        )
         sealed = calibration_losses(problem, {"error": calibration["risk0"]})
         passed = run_test(other, sealed, rp.fixed_sequence).passed
         wrong += any(breaks[row, 0] for row, ok in zip(order, passed, strict=True) if ok)

@@ -8,10 +8,10 @@ from exact import assert_super_uniform, shows_rate_above
 from scipy.stats import multinomial
 
 import riskpilot as rp
-from riskpilot.evidence import Settings, log_p
-from riskpilot.losses import calibration_losses
-from riskpilot.measures import CVaR, Difference, GroupGap, Quantile, Ratio, WorstGroup
-from riskpilot.paired import log_trinomial
+from riskpilot.guarantee.evidence import Settings, log_p
+from riskpilot.losses.reading import calibration_losses
+from riskpilot.statistics.kinds import CVaR, Difference, GroupGap, Quantile, Ratio, WorstGroup
+from riskpilot.statistics.paired import log_trinomial
 
 R = 3000
 SAMPLES = 700  # where each has weights or a reference of its own

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 import riskpilot as rp
 import riskpilot.sklearn as rps
-from riskpilot.cli import app
+from riskpilot.cli.app import app
 from riskpilot.plots import power_curves
-from riskpilot.tables import save_losses
+from riskpilot.tables.files import save_losses
 from tests.kits.fuzzing import ODD_JSON, TEXTS, Case, Fresh, st
 
 N, K, M = 4, 60, 80

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 import riskpilot as rp
 import riskpilot.sklearn as rps
-from riskpilot.cli import app
+from riskpilot.cli.app import app
 from tests.kits.fuzz_cases import CASES, NOT_TYPED
 from tests.kits.fuzzing import calls, little_memory, raw_error
 

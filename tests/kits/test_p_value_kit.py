@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from riskpilot import p_values
+import riskpilot as rp
+from riskpilot.statistics import p_values
 
 SUMS = {
     "hoeffding": p_values.log_hoeffding,
@@ -55,15 +56,17 @@ def test_nothing_observed_gives_p_of_one(family):
     assert log[1] < 0.0
 
 
-def test_examples_that_do_not_count_change_no_sum_or_count(family):
+def test_examples_that_do_not_count_change_nothing(family):
     rng = np.random.default_rng(3)
     losses = (rng.random((5, 40)) < 0.3) * rng.choice([0.5, 1.0], (5, 40))
     padded = np.insert(losses, 20, np.full((30, 1), np.nan), axis=1)
-    if family == "betting":  # its bets know how many examples are left, NaN or not
-        assert (log_p(family, padded, 0.4) <= 0).all()
-        assert np.isfinite(log_p(family, padded, 0.4)).all()
-    else:
-        np.testing.assert_array_equal(log_p(family, padded, 0.4), log_p(family, losses, 0.4))
+    np.testing.assert_array_equal(log_p(family, padded, 0.4), log_p(family, losses, 0.4))
+    # Nor do the rows beside a row, of which other examples count, or none.
+    others = np.where(rng.random(padded.shape) < 0.3, np.nan, rng.random(padded.shape))
+    others[0] = np.nan
+    together = log_p(family, np.vstack([padded[:3], others, padded[3:]]), 0.4)
+    alone = log_p(family, losses, 0.4)
+    np.testing.assert_array_equal(np.delete(together, range(3, 8)), alone)
 
 
 def test_many_configurations_at_once_equal_one_by_one(family):
@@ -183,9 +186,10 @@ def test_hoeffding_and_hoeffding_bentkus_match_their_formulas(n, limit):
         assert found == pytest.approx(expected, rel=1e-8, abs=1e-290)
 
 
-def plain_betting(losses, limit, delta):
-    """The betting test with plain floats, one loss after the other."""
-    losses = list(losses)
+def plain_betting(losses, limit, delta, known=None):
+    """The betting test with plain floats, one loss after the other; ``known``: mean, variance and
+    number of the validation losses."""
+    losses = [loss for loss in losses if not math.isnan(loss)]
     m = len(losses)
     level = math.log(1 / delta)
     wealth, best, goal = 0.0, 0.0, level
@@ -195,12 +199,16 @@ def plain_betting(losses, limit, delta):
     while time < m:
         stop = time + max(1, min(time // 4, (m - time) // 50))
         variance = squares / (gains_seen + 1)
+        if known is not None:
+            mean, spread, n = known
+            at_limit = limit * ((spread + mean**2) / mean - limit) if mean else 0.0
+            n = min(n, 200)
+            pooled = (squares + n * max(spread, at_limit)) / (gains_seen + 1 + n)
+            variance = max(variance, pooled)
         bet = math.sqrt(2 * (goal - wealth) / ((m - time) * variance))
         bet = min(bet, p_values.LARGEST_BET / (1 - limit))
         centre = gain_sum / (gains_seen + 1)
         for loss in losses[time:stop]:
-            if math.isnan(loss):
-                continue
             gain = limit - loss
             wealth += math.log(1 + bet * gain)
             squares += (gain - centre) ** 2
@@ -223,10 +231,25 @@ def test_betting_is_the_plain_loop(m, limit):
             rng.random((3, m)) < 0.7 * limit,
             np.zeros((1, m)),
             np.where(rng.random((2, m)) < 0.3, np.nan, 0.5 * limit),
+            np.where(rng.random((2, m)) < 0.3, np.nan, rng.random((2, m)) < 0.7 * limit),
         ]
     )
     expected = [plain_betting(row, limit, 0.1) for row in losses]
     np.testing.assert_allclose(p_values.log_betting(losses, limit, 0.1), expected, atol=1e-9)
+    # A level, and what validation data says, for each row.
+    deltas = np.geomspace(1e-4, 0.3, len(losses))
+    known = np.column_stack(
+        [
+            rng.random(len(losses)) * limit,
+            rng.random(len(losses)) * limit * (1 - limit),
+            rng.integers(0, 900, len(losses)),
+        ]
+    )
+    known[2] = 0.0
+    start = p_values.Start(*known.T)
+    expected = list(map(plain_betting, losses, [limit] * len(losses), deltas, known))
+    found = p_values.log_betting(losses, limit, deltas, start)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 # --- inverses ------------------------------------------------------------------------------------
@@ -287,5 +310,7 @@ def test_smallest_n_ends_at_limits_that_need_billions(family):
 
 
 def test_an_unknown_family_is_an_error():
-    with pytest.raises(ValueError, match="no p-value family 'clt'"):
+    with pytest.raises(rp.ProblemError, match="no p-value family 'clt'"):
         p_values.largest_passing_mean("clt", 0.1, 100, 0.1)
+    with pytest.raises(rp.ProblemError, match="no p-value family 'clt'"):
+        p_values.smallest_n("clt", 0.1, 0.1)

@@ -8,9 +8,10 @@ import pytest
 from optuna.artifacts import FileSystemArtifactStore
 
 import riskpilot as rp
-from riskpilot.artifacts import FolderStore
-from riskpilot.store import (
+from riskpilot.study.loss_store import FolderStore
+from riskpilot.study.records import (
     MemoryArtifactStore,
+    Record,
     decode,
     encode,
     read_calibration,
@@ -74,12 +75,7 @@ def test_losses_come_back_as_they_went_in(store, kind, m):
         table = read(study, PROBLEM, trial)
         assert table.keys() == given.keys()
         for name, values in given.items():
-            found = np.asarray(table[name][0], float)
-            if values.dtype == np.float64 and not np.isin(values, (-1, 0, 1)).all():
-                np.testing.assert_allclose(found, values, rtol=2**-22)  # single precision
-                assert name == "cost" or not (found < values).any()
-            else:
-                np.testing.assert_array_equal(found, values)
+            np.testing.assert_array_equal(table[name][0], values)
 
 
 RANGES = {"unit": (0.0, 1.0), "odd ends": (-0.1, 0.3), "tiny": (0.1, 0.1 + 1e-7), "wide": (0, 1e39)}
@@ -87,21 +83,86 @@ RANGES = {"unit": (0.0, 1.0), "odd ends": (-0.1, 0.3), "tiny": (0.1, 0.1 + 1e-7)
 
 @pytest.mark.parametrize("ends", RANGES.values(), ids=RANGES)
 @pytest.mark.parametrize("conditional", [False, True])
-def test_stored_losses_keep_their_range_its_ends_and_every_limit(ends, conditional):
+def test_stored_losses_are_the_given_ones(ends, conditional):
     low, high = ends
     rng = np.random.default_rng(0)
     values = np.clip(low + (high - low) * rng.random((1, 3000)), low, high)
     values[0, ::10], values[0, 1::10] = low, high
     if conditional:
         values[0, 2::10] = np.nan
-    found = np.asarray(decode(encode({"loss": values}, {"loss": ends}))["loss"], float)
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(values))
-    counts = ~np.isnan(values)
-    assert (found[counts] >= values[counts]).all()  # what holds for these holds for those
-    assert (found[counts] <= high).all()
-    np.testing.assert_array_equal(found == low, values == low)
-    assert (found[values == high] == high).all()
-    np.testing.assert_allclose(found[counts], values[counts], rtol=2**-22, atol=1e-44)
+    found = decode(encode({"loss": values}, {"loss": ends}))["loss"]
+    assert found.dtype == values.dtype
+    np.testing.assert_array_equal(found, values)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("ends", [(0.0, 0.3), (-0.1, 0.7)])
+def test_losses_of_less_precision_come_back_at_the_ends_or_as_they_were(dtype, ends):
+    rng = np.random.default_rng(0)
+    at_ends = rng.choice(ends, (1, 300))
+    blob = encode({"loss": at_ends.astype(dtype)}, {"loss": ends})
+    np.testing.assert_array_equal(decode(blob)["loss"], at_ends)  # the ends themselves
+    graded = (0.25 * rng.random((1, 300))).astype(dtype)
+    found = decode(encode({"loss": graded}, {"loss": ends}))["loss"]
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, graded)
+
+
+def test_losses_whose_range_their_type_cannot_show_stay_as_they_are():
+    values = np.array([[0.1, 0.1]], np.float32)
+    found = decode(encode({"loss": values}, {"loss": (0.1, 0.1 + 1e-9)}))["loss"]
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, values)
+
+
+def test_names_of_groups_come_back():
+    table = {"groups": np.array([["1", "01", "a | b", "é"]])}
+    np.testing.assert_array_equal(decode(encode(table))["groups"], table["groups"])
+
+
+def written(head, **arrays):
+    buffer = io.BytesIO()
+    np.savez(buffer, head=np.array(head), **arrays)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("blob", "says"),
+    [
+        (written('{"version": 2, "columns": []}'), "format 2"),
+        (written('{"version": 99, "columns": []}'), "format 99"),
+        (written('{"columns": []}'), "format None"),
+        (written("[]"), "cannot be read"),
+        (written("{oh"), "cannot be read"),
+        (written('{"version": 3}'), "cannot be read"),
+        (written('{"version": 3, "columns": [{"name": "x", "kind": "as is"}]}'), "cannot be read"),
+        (b"", "cannot be read"),
+        (b"PK\x03\x04", "cannot be read"),
+        (b"words", "cannot be read"),
+    ],
+)
+def test_losses_in_another_form_are_refused_in_one_sentence(blob, says):
+    with pytest.raises(rp.StudyError, match=says):
+        decode(blob)
+
+
+def test_a_record_in_another_form_is_refused_in_one_sentence():
+    _, trial = record(
+        MemoryArtifactStore(), evaluation(np.random.default_rng(0), "floats", 9), None
+    )
+    data = record_of(trial).to_json()
+    assert Record.from_json(data) == record_of(trial)
+    for changed, says in (
+        ({**data, "version": 1}, "format 1"),
+        ({name: value for name, value in data.items() if name != "version"}, "format None"),
+        ([], "format None"),
+        ({**data, "more": 1}, "must be whole"),
+        ({name: value for name, value in data.items() if name != "risks"}, "must be whole"),
+        ({**data, "risks": {"error": {}}}, "must be whole"),
+        ({**data, "risks": []}, "must be whole"),
+    ):
+        with pytest.raises(rp.StudyError, match=says):
+            Record.from_json(changed)
 
 
 @pytest.mark.parametrize("ends", RANGES.values(), ids=RANGES)

@@ -38,7 +38,7 @@ class Cache:
 
 
 def digest(*parts: Any) -> str:
-    """Of plain JSON values."""
+    """Compute the SHA-256 digest of plain JSON values."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -51,16 +51,24 @@ def settings(value: Any) -> Any:
 
 
 def source_digest(modules: Iterable[str]) -> str:
-    """Of the source of modules of riskpilot: results do not outlive the code that made them."""
+    """Digest the source of modules and packages, so that no result outlives the code behind it.
+
+    ``modules``: names below ``riskpilot``; a package stands for every module inside it.
+    """
     return digest([_source(name) for name in modules])
 
 
 @lru_cache
-def _source(module: str) -> str:
+def _source(module: str) -> list[str]:
     spec = find_spec(module if module.startswith("riskpilot.") else f"riskpilot.{module}")
     if spec is None or spec.origin is None:
-        return ""
-    return file_digest(Path(spec.origin))
+        raise ModuleNotFoundError(
+            f"The cache of the replay digests the source of {module!r}, but there is no such "
+            f"module. Name the modules that a result depends on as they are called now."
+        )
+    origin = Path(spec.origin)
+    files = sorted(origin.parent.rglob("*.py")) if origin.name == "__init__.py" else [origin]
+    return [file_digest(path) for path in files]
 
 
 def file_digest(path: Path) -> str:

@@ -11,18 +11,32 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot import tasks
-from riskpilot.bench import setting as at
+from riskpilot.bench import cells as at
+from riskpilot.bench import tasks
 from riskpilot.bench.cache import Cache, digest, file_digest, settings, source_digest
-from riskpilot.bench.methods import METHODS, Method, Setting
+from riskpilot.bench.cells import Cell, Splits
+from riskpilot.bench.methods import METHODS, Assignment, Method
 from riskpilot.bench.replay import NOTHING, Outcome, measure, replay
-from riskpilot.bench.search import Found
-from riskpilot.bench.seen import see
-from riskpilot.bench.setting import Cell, Splits
-from riskpilot.tasks import Task
+from riskpilot.bench.searches import Found
+from riskpilot.bench.tasks import Task
+from riskpilot.bench.validation_sums import see
 
-REPLAY_MODULES = ("plan", "p_values", "statistics", "procedures", "bench.replay", "bench.setting")
-SMOOTHING = ("sampler", "acquisition", "surrogate", "space")
+# Every search and every test depends on these; results are made again when any of them changes.
+CORE = (
+    "bench.baselines",
+    "bench.methods",
+    "bench.replay",
+    "bench.cells",
+    "bench.searches",
+    "bench.validation_sums",
+    "common",
+    "guarantee",
+    "losses",
+    "problem",
+    "search",
+    "statistics",
+    "study",
+)
 NO_TEST = "none"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -98,16 +112,14 @@ def _jobs(scope: Scope, task: Task, method: Method, seed: int) -> Iterator[Job]:
         search_key = digest(
             "search",
             _table_digest(task.name),
-            source_digest([task.losses.__module__, *method.modules]),
+            source_digest([task.losses.__module__, *CORE]),
             [task.name, at.variant_of(task.name, seed), task.n_trials, task.n_startup_trials],
             [method.search_family, settings(method.search), cell, seed],
             [at.DELTA, at.n_calibration(task)],
         )
-        modules = (*REPLAY_MODULES, *(SMOOTHING if method.smooth else ()))
-        test = source_digest(modules)
         replays = {
             Key(task.name, each, method.name, family, seed): digest(
-                "replay", search_key, test, method.smooth, each, family, scope.n_splits
+                "replay", search_key, method.smooth, each, family, scope.n_splits
             )
             for each in group
             for family in method.families or (NO_TEST,)
@@ -177,7 +189,7 @@ def work(job: Job, found: Mapping[str, Any] | None, missing: Iterable[Key]) -> d
     values: dict[str, Any] = {}
     if found is None or not found["configs"]:
         problem = at.problem_at(task, job.cell, method.search_family)
-        result = method.search(Setting(task, problem, at.n_calibration(task), job.seed))
+        result = method.search(Assignment(task, problem, at.n_calibration(task), job.seed))
         stored = asdict(result)
         if not method.seeded:
             stored["configs"] = []  # cheaper to make again than to keep

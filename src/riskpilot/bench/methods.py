@@ -6,17 +6,18 @@ from typing import Protocol
 
 from optuna.samplers import BaseSampler
 
-from riskpilot import acquisition
-from riskpilot.baselines import (
+from riskpilot.bench.baselines import (
     ConstrainedSampler,
     GridSampler,
     LatinHypercubeSampler,
     RandomSampler,
     best_feasible,
 )
-from riskpilot.bench.search import Found, run_search
+from riskpilot.bench.searches import Found, run_search
+from riskpilot.bench.tasks import Task
 from riskpilot.problem import Problem
-from riskpilot.sampler import (
+from riskpilot.search import acquisition
+from riskpilot.study import (
     GUIDED,
     HVI,
     ONE_SIDED,
@@ -26,9 +27,7 @@ from riskpilot.sampler import (
     default_pool_size,
     uniform,
 )
-from riskpilot.tasks import Task
 
-CORE = ("sampler", "acquisition", "surrogate", "region", "pareto", "space", "statistics", "losses")
 FAMILIES = ("auto", "hoeffding_bentkus", "hoeffding")
 DELTA_PRIMES = (1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.1)
 BUDGETS = (10, 20, 50)  # of the N sweep; the paper's N on pruning is the last
@@ -37,7 +36,7 @@ PRESETS = (("guided", "guided", GUIDED, True), ("paper", "paper preset", PAPER, 
 
 
 @dataclass(frozen=True)
-class Setting:
+class Assignment:
     """All that a search may know. ``problem`` has open limits for methods that ignore them."""
 
     task: Task
@@ -49,7 +48,7 @@ class Setting:
 class Search(Protocol):
     """A frozen dataclass whose fields are its settings."""
 
-    def __call__(self, setting: Setting, /) -> Found: ...
+    def __call__(self, setting: Assignment, /) -> Found: ...
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,8 @@ class Method:
     whether the seed matters; ``search_family``: the p-values that the search expects;
     ``families``: those of the test, none for no test;
     ``smooth``: whether the plan goes by smoothed estimates;
-    ``modules``: whose source the result depends on; ``tasks``: those it is meant for;
-    ``every_cell``: or every second one; ``ablation``: left out of the main comparison."""
+    ``tasks``: those it is meant for; ``every_cell``: or every second one; ``ablation``: left out of
+    the main comparison."""
 
     name: str
     label: str
@@ -69,7 +68,6 @@ class Method:
     search_family: str = "auto"
     families: tuple[str, ...] = ("auto",)
     smooth: bool = False
-    modules: tuple[str, ...] = CORE
     tasks: tuple[str, ...] | None = None
     every_cell: bool = True
     ablation: bool = False
@@ -90,7 +88,7 @@ class Guided:
     share: float = 1.0
     n_trials: int | None = None
 
-    def __call__(self, setting: Setting) -> Found:
+    def __call__(self, setting: Assignment) -> Found:
         task = setting.task
         n_trials = self.n_trials or max(round(self.share * task.n_trials), 2)
         startup = max(round(n_trials * task.n_startup_trials / task.n_trials), 2)
@@ -115,11 +113,11 @@ class Guided:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A search by one of `riskpilot.baselines`, with the task's budget."""
+    """A search by one of `riskpilot.bench.baselines`, with the task's budget."""
 
     kind: str
 
-    def __call__(self, setting: Setting) -> Found:
+    def __call__(self, setting: Assignment) -> Found:
         task = setting.task
         return run_search(
             task,
@@ -131,7 +129,7 @@ class Baseline:
         )
 
 
-def _sampler(kind: str, setting: Setting) -> BaseSampler:
+def _sampler(kind: str, setting: Assignment) -> BaseSampler:
     startup, seed = setting.task.n_startup_trials, setting.seed
     match kind:
         case "uniform":
@@ -143,7 +141,7 @@ def _sampler(kind: str, setting: Setting) -> BaseSampler:
         case "practice":
             return ConstrainedSampler(n_startup_trials=startup, seed=seed)
     # The last two need an extra: imported by whoever runs them.
-    module = import_module(f"riskpilot.baselines.{kind}")
+    module = import_module(f"riskpilot.bench.baselines.{kind}")
     make = module.EHVISampler if kind == "ehvi" else module.ParEGOSampler
     sampler: BaseSampler = make(n_startup_trials=startup, seed=seed)
     return sampler
@@ -153,14 +151,13 @@ def _sampler(kind: str, setting: Setting) -> BaseSampler:
 class Dense:
     """Every configuration of the grid: the result that few evaluations are measured by."""
 
-    def __call__(self, setting: Setting) -> Found:
+    def __call__(self, setting: Assignment) -> Found:
         assert setting.task.grid is not None
         return Found(list(setting.task.grid))
 
 
-def _baseline(name: str, label: str, helper: str) -> Method:
-    modules = tuple(f"baselines.{each}" for each in (name, helper, "pool"))
-    return Method(name, label, Baseline(name), looks_at_limits=False, modules=modules)
+def _baseline(name: str, label: str) -> Method:
+    return Method(name, label, Baseline(name), looks_at_limits=False)
 
 
 def delta_prime_method(name: str, value: float) -> str:
@@ -254,16 +251,15 @@ METHODS: dict[str, Method] = {
         ),
         Method("one_sided", "one-sided region", Guided(ONE_SIDED, safe=False)),
         Method("hvi", "HVI", Guided(HVI, safe=False), looks_at_limits=False),
-        _baseline("ehvi", "EHVI", "sequential"),
-        _baseline("parego", "ParEGO", "sequential"),
-        _baseline("uniform", "uniform grid", "grid"),
-        _baseline("random", "random / LHS", "latin"),
+        _baseline("ehvi", "EHVI"),
+        _baseline("parego", "ParEGO"),
+        _baseline("uniform", "uniform grid"),
+        _baseline("random", "random / LHS"),
         Method(
             "practice",
             "no test (practice)",
             Baseline("practice"),
             families=(),
-            modules=("baselines.practice", "baselines.sequential", "baselines.pool"),
         ),
         Method(
             "dense",
@@ -272,7 +268,6 @@ METHODS: dict[str, Method] = {
             looks_at_limits=False,
             seeded=False,
             families=FAMILIES,
-            modules=(),
         ),
         *(
             Method(

@@ -1,6 +1,6 @@
 """The test over many splits of the held-out examples at once, and what each split's choice costs.
 
-`riskpilot.plan.run_test` tests one split. Here the plan is frozen once, since it depends on
+`guarantee.testing.run_test` tests one split. Here the plan is frozen once, since it depends on
 validation alone, and all splits are tested together: sums over the calibration rows of every split
 are one matrix product, and the betting test sees all splits as rows of one array. Statistics other
 than means are tested split by split.
@@ -13,19 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot import p_values
-from riskpilot.bench.seen import Seen
-from riskpilot.bench.setting import Splits
-from riskpilot.evidence import log_p
-from riskpilot.losses import calibration_losses
-from riskpilot.measures import Mean
-from riskpilot.plan import TestPlan, freeze_plan
-from riskpilot.predictions import value_of
+from riskpilot.bench.cells import Splits
+from riskpilot.bench.tasks import Task
+from riskpilot.bench.validation_sums import Seen
+from riskpilot.guarantee import Settings, TestPlan, fixed_sequence, freeze_plan, log_p, shuffled
+from riskpilot.losses import Summary, calibration_losses, log_p_from_sums, value_of
 from riskpilot.problem import Problem, Risk
-from riskpilot.procedures import fixed_sequence
-from riskpilot.sampler import smoothed_risks
-from riskpilot.statistics import Summary, log_p_from_sums
-from riskpilot.tasks import Task
+from riskpilot.statistics import Mean, p_values
+from riskpilot.study import smoothed_risks
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -115,8 +110,8 @@ def passed_in_sequence(
     n_passed = np.zeros(n_splits, dtype=np.intp)
     going = np.arange(n_splits)
     for start in range(0, len(plan.order), _BLOCK):
-        rows = plan.order[start : start + _BLOCK]
-        found = log_p_values(plan, losses(rows), splits.calibration[going])
+        block = slice(start, start + _BLOCK)
+        found = log_p_values(plan, losses(plan.order[block]), splits.calibration[going], block)
         passed = np.array([fixed_sequence(row, plan.problem.delta) for row in found])
         n_passed[going] += passed.sum(axis=1)
         going = going[passed.all(axis=1)]
@@ -125,23 +120,30 @@ def passed_in_sequence(
     return n_passed
 
 
-def log_p_values(plan: TestPlan, losses: dict[str, Array], calibration: IntArray) -> FloatArray:
+def log_p_values(
+    plan: TestPlan,
+    losses: dict[str, Array],
+    calibration: IntArray,
+    positions: slice = slice(None),
+) -> FloatArray:
     """The log p-value of each split and candidate, the worst over the risks; (splits, candidates).
 
     ``losses``: by risk, those of the candidates on all held-out examples, shape (n, M), and what
-    stands beside them, shape (M,); ``calibration``: the rows of each split, shape (splits, m).
+    stands beside them, shape (M,); ``calibration``: the rows of each split, shape (splits, m);
+    ``positions``: where the candidates stand in the plan; by default all of it is tested.
     """
     n_examples = losses[plan.problem.names[0]].shape[1]
     inside = np.zeros((n_examples, len(calibration)))
     inside[calibration.T, np.arange(len(calibration))] = 1.0
     by_risk = []
     for risk in plan.problem.risks:
+        settings = plan.settings(risk, positions)
         if risk.statistic != Mean():
-            by_risk.append(_split_by_split(plan, risk, losses, calibration))
+            by_risk.append(_split_by_split(plan, risk, settings, losses, calibration))
             continue
         unit = _to_unit(risk, losses[risk.name])
         if plan.families[risk.name] == "betting":
-            by_risk.append(_betting(plan, risk, unit, calibration))
+            by_risk.append(_betting(risk, settings, unit, calibration))
         else:
             sums = _sums(unit, inside)
             by_risk.append(log_p_from_sums(risk.unit_limit, plan.families[risk.name], sums).T)
@@ -202,7 +204,11 @@ def _value(risk: Risk, losses: dict[str, Array], rows: IntArray | slice) -> floa
 
 
 def _split_by_split(
-    plan: TestPlan, risk: Risk, losses: dict[str, Array], calibration: IntArray
+    plan: TestPlan,
+    risk: Risk,
+    settings: Settings,
+    losses: dict[str, Array],
+    calibration: IntArray,
 ) -> FloatArray:
     problem = Problem([risk], plan.problem.minimize, plan.problem.delta)
     names = (risk.name, *problem.beside)
@@ -210,7 +216,7 @@ def _split_by_split(
     found = []
     for some in calibration:
         read = calibration_losses(problem, {name: losses[name][..., some] for name in names})
-        found.append(log_p(risk, read.risks[risk.name], rows, plan.settings(risk)))
+        found.append(log_p(risk, read.risks[risk.name], rows, settings))
     return np.array(found)
 
 
@@ -235,15 +241,22 @@ def _sums(unit: FloatArray, indicator: FloatArray) -> Summary:
     )
 
 
-def _betting(plan: TestPlan, risk: Risk, unit: FloatArray, calibration: IntArray) -> FloatArray:
-    """As in `riskpilot.plan`: a fixed shuffle, then one example after the other."""
+def _betting(risk: Risk, settings: Settings, unit: FloatArray, calibration: IntArray) -> FloatArray:
+    """As in `riskpilot.guarantee.testing`: a fixed shuffle, then one example after the other."""
     n_splits, m = calibration.shape
-    rows = calibration[:, np.random.default_rng(plan.seed).permutation(m)]
+    rows = calibration[:, shuffled(m, settings.seed)]
     result = np.empty((n_splits, len(unit)))
     step = max(1, _BETTING_NUMBERS // (m * len(unit)))
-    for start in range(0, n_splits, step):
-        some = rows[start : start + step]  # (s, m)
+    for first in range(0, n_splits, step):
+        some = rows[first : first + step]  # (s, m)
         stacked = unit[:, some].reshape(-1, m)  # (n, s, m) as rows
-        found = p_values.log_betting(stacked, risk.unit_limit, plan.problem.delta)
-        result[start : start + step] = found.reshape(len(unit), len(some)).T
+        candidates = np.repeat(np.arange(len(unit)), len(some))
+        start, aims = settings.start(), np.broadcast_to(settings.aim, (len(unit),))
+        found = p_values.log_betting(
+            stacked,
+            risk.unit_limit,
+            aims[candidates],
+            None if start is None else start.of(candidates),
+        )
+        result[first : first + step] = found.reshape(len(unit), len(some)).T
     return result

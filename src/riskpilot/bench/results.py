@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.bench import setting as at
+from riskpilot.bench import cells as at
 from riskpilot.bench.cache import Cache
+from riskpilot.bench.cells import Cell
 from riskpilot.bench.jobs import NO_TEST, Job, Key, Scope, seed_of
 from riskpilot.bench.methods import METHODS
 from riskpilot.bench.replay import NOTHING, Outcome
-from riskpilot.bench.setting import Cell
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

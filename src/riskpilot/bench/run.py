@@ -14,17 +14,17 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from riskpilot import tasks as all_tasks
-from riskpilot.bench import setting as at
+from riskpilot.bench import cells as at
+from riskpilot.bench import tasks as all_tasks
 from riskpilot.bench.cache import Cache
-from riskpilot.bench.claims import Claim, paper_claims
-from riskpilot.bench.figures import draw_all
 from riskpilot.bench.jobs import Job, Scope, plan_jobs, run_jobs
 from riskpilot.bench.methods import METHODS
-from riskpilot.bench.page import page
 from riskpilot.bench.results import Results, collect
-from riskpilot.bench.summary import Row, cell_rows, comparison_rows, seed_rows, write_csv
-from riskpilot.bench.targets import targets
+from riskpilot.bench.shown.claims import Claim, paper_claims
+from riskpilot.bench.shown.figures import draw_all
+from riskpilot.bench.shown.page import page
+from riskpilot.bench.shown.summary import Row, cell_rows, comparison_rows, seed_rows, write_csv
+from riskpilot.bench.shown.targets import targets
 from riskpilot.errors import TableError
 
 SEEDS, SPLITS = 10, 50

@@ -26,11 +26,12 @@ def search_history(
     pool = np.array(search.pool if search else [False] * n, dtype=bool)
     labels = [background.label(row) for row in range(n)]
     feasible = np.ones(n, dtype=bool)
-    for i, name in enumerate([*problem.names, problem.minimize]):
+    titles = [*(risk.title for risk in problem.risks), problem.minimize]
+    for i, title in enumerate(titles):
         place: dict[str, Any] = {"row": i + 1, "col": 1}
         if i < len(problem.risks):
             risk = problem.risks[i]
-            y = risk.from_unit(validation.risks[name].summary.mean)
+            y = risk.from_unit(validation.risks[risk.name].summary.mean)
             if search and np.isfinite(search.intervals[i].high):
                 part = search.intervals[i]
                 figure.add_hrect(
@@ -60,11 +61,11 @@ def search_history(
                 showlegend=i == 0,
                 mode="markers",
                 text=[label for label, kept in zip(labels, mask, strict=True) if kept],
-                hovertemplate=f"%{{text}}<br>{words(name)} %{{y:.4g}}<extra></extra>",
+                hovertemplate=f"%{{text}}<br>{words(title)} %{{y:.4g}}<extra></extra>",
                 marker={"size": 7, "color": colour},
                 **place,
             )
-        figure.update_yaxes(title_text=words(name), **place)
+        figure.update_yaxes(title_text=words(title), **place)
     best = np.minimum.accumulate(np.where(feasible, validation.free, np.inf))
     reached = np.isfinite(best)
     figure.add_scatter(

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from riskpilot import statistics
 from riskpilot.errors import PlotError, shown
-from riskpilot.planner import as_number, passing_probability, plan_calibration, planning_family
+from riskpilot.guarantee import as_number, passing_probability, plan_calibration, planning_family
+from riskpilot.losses import summaries as statistics
 from riskpilot.plots.style import GREY, RED, styled, words
 from riskpilot.problem import Problem, Risk
 
@@ -107,7 +107,7 @@ def power_curves(
         )
     figure.update_xaxes(title_text="calibration examples", type="log", tickformat=",~s")
     figure.update_yaxes(title_text="probability to pass", range=[0, 1.02], tickformat=".0%")
-    title = f"What it takes to certify {words(chosen.label)} ≤ {chosen.limit:g}"
+    title = f"What it takes to certify {words(chosen.says(at_most='≤', at_least='≥'))}"
     return styled(figure, title, height=440)
 
 

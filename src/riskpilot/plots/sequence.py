@@ -9,8 +9,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from riskpilot.bounds import upper_bounds
-from riskpilot.plan import TestPlan, TestResult
+from riskpilot.guarantee import TestPlan, TestResult, upper_bounds
 from riskpilot.plots.style import GREEN, GREY, RED, SKY, styled, told, words
 
 FloatArray = npt.NDArray[np.float64]
@@ -114,7 +113,7 @@ def risk_bounds(
                 customdata=np.column_stack([bounds[kept, i], [result.n[shown[j], i] for j in kept]])
                 if kept
                 else None,
-                hovertemplate=f"{words(risk.label)} %{{x:.4g}} on %{{customdata[1]:,}} examples"
+                hovertemplate=f"{words(risk.title)} %{{x:.4g}} on %{{customdata[1]:,}} examples"
                 "<br>upper bound %{customdata[0]:.4g}<extra></extra>",
                 error_x={
                     "type": "data",
@@ -136,7 +135,7 @@ def risk_bounds(
         if i == 0:
             line = {"color": RED, "width": 2}
             figure.add_scatter(x=[None], y=[None], name="limit", mode="lines", line=line, **place)
-        figure.update_xaxes(title_text=words(risk.label), row=1, col=i + 1)
+        figure.update_xaxes(title_text=words(risk.title), row=1, col=i + 1)
     figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], gridcolor=f"{GREY}40")
     title = "Risks on calibration data, with upper bounds"
     return styled(figure, title, height=220 + 34 * len(shown))

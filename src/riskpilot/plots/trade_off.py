@@ -9,12 +9,10 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from riskpilot.guarantee import Interval, TestPlan, TestResult, interval, non_dominated
 from riskpilot.losses import ValidationLosses
-from riskpilot.pareto import non_dominated
-from riskpilot.plan import TestPlan, TestResult
 from riskpilot.plots.style import BLUE, GREEN, GREY, ORANGE, RED, SKY, styled, told, words
 from riskpilot.problem import Problem, Risk
-from riskpilot.region import Interval, interval
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -143,7 +141,7 @@ def risk_plane(
         showlegend=False,
         text=_labels(background or Background(), len(values)),
         customdata=values[:, -1],
-        hovertemplate=f"%{{text}}<br>{words(one.label)} %{{x:.4g}}<br>{words(other.label)} "
+        hovertemplate=f"%{{text}}<br>{words(one.title)} %{{x:.4g}}<br>{words(other.title)} "
         f"%{{y:.4g}}<br>{words(problem.minimize)} %{{customdata:.4g}}<extra></extra>",
         marker={
             "size": 10,
@@ -154,8 +152,8 @@ def risk_plane(
         },
     )
     _draw_tested(figure, tested, values[:, 0], values[:, 1], {}, show=True)
-    figure.update_xaxes(title_text=words(one.label), range=_window(values[:, 0], one))
-    figure.update_yaxes(title_text=words(other.label), range=_window(values[:, 1], other))
+    figure.update_xaxes(title_text=words(one.title), range=_window(values[:, 0], one))
+    figure.update_yaxes(title_text=words(other.title), range=_window(values[:, 1], other))
     return styled(figure, "Both risks at once, on validation data")
 
 
@@ -207,7 +205,7 @@ def _draw_panel(figure: go.Figure, scene: _Scene, i: int) -> None:
             showlegend=show,
             **place,
         )
-    figure.update_xaxes(title_text=words(risk.label), range=_window(x, risk), row=1, col=i + 1)
+    figure.update_xaxes(title_text=words(risk.title), range=_window(x, risk), row=1, col=i + 1)
 
 
 def _draw_region(figure: go.Figure, part: Interval, place: dict[str, Any], show: bool) -> None:
@@ -225,7 +223,7 @@ def _draw_region(figure: go.Figure, part: Interval, place: dict[str, Any], show:
     figure.add_vline(x=part.alpha_max, line=dashed, exclude_empty_subplots=False, **place)
     square = {"color": ORANGE, "opacity": 0.35, "symbol": "square", "size": 13}
     _key(figure, "region of interest", {"mode": "markers", "marker": square}, place, show)
-    _key(figure, "largest passing mean", {"mode": "lines", "line": dashed}, place, show)
+    _key(figure, "largest value that passes", {"mode": "lines", "line": dashed}, place, show)
 
 
 def _draw_evaluated(figure: go.Figure, scene: _Scene, i: int, place: dict[str, Any]) -> None:
@@ -242,7 +240,7 @@ def _draw_evaluated(figure: go.Figure, scene: _Scene, i: int, place: dict[str, A
             legendgroup=name,
             mode="markers",
             text=[label for label, kept in zip(scene.labels, mask, strict=True) if kept],
-            hovertemplate=f"%{{text}}<br>{words(scene.problem.risks[i].label)} %{{x:.4g}}"
+            hovertemplate=f"%{{text}}<br>{words(scene.problem.risks[i].title)} %{{x:.4g}}"
             f"<br>{words(scene.problem.minimize)} %{{y:.4g}}<extra>{name}</extra>",
             marker={"color": colour, "size": 8, "symbol": symbol},
             showlegend=i == 0,

@@ -1,6 +1,7 @@
 """A search over the parameters of an estimator, in the manner of scikit-learn's searches."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,14 +13,15 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
+from optuna.trial import TrialState
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import column_or_1d
 
 from riskpilot.errors import ProblemError
-from riskpilot.ledger import select
+from riskpilot.guarantee import freeze_plan
 from riskpilot.losses import Evaluation
-from riskpilot.pareto import non_dominated
+from riskpilot.problem import Problem
 from riskpilot.sklearn.shared import (
     Data,
     LossFunction,
@@ -30,7 +32,7 @@ from riskpilot.sklearn.shared import (
     require_y,
     results_table,
 )
-from riskpilot.study import create_study, objective
+from riskpilot.study import create_study, objective, record_of, select, validation_of
 
 Array = npt.NDArray[Any]
 
@@ -42,16 +44,47 @@ class RiskControlledSearch(WithPromise):
     calibration parts, searches with `GuidedSampler`, tests the survivors on the calibration part,
     and keeps the best that passed. The promise is about that very model: it is not fitted again.
 
-    ``space``: names to an Optuna distribution, a list of choices, a pair (low, high) of ints or
-    floats, or a triple (low, high, "log"). ``risks``: metrics and their limits, such as
-    ``{"error": 0.1, "recall": 0.8}`` or ``["error <= 0.1", "recall >= 0.8"]``. ``minimize``: a
-    metric, or a name in ``losses``. ``losses``: functions of (fitted estimator, X, y) by name, for
-    risks and objectives of one's own; per-example losses in [0, 1], or one number for the free
-    objective. Groups, weights and the losses of a reference come from such functions, too, by the
-    names that their risk gives them. ``safe``: parameters known to keep the risks low.
+    Parameters
+    ----------
+    estimator : estimator
+        What is fitted with every proposal of parameters.
+    space : mapping
+        Names of parameters to an Optuna distribution, a list of choices, a pair (low, high) of ints
+        or floats, or a triple (low, high, "log").
+    risks : mapping, str, Risk, or list of str and Risk
+        Metrics and their limits, such as ``{"error": 0.1, "recall": 0.8}``, or as on the command
+        line ``["error <= 0.1", "worst_group_error <= 0.2 by sex"]``.
+    minimize : str
+        A metric, or a name in ``losses``.
+    delta : float, default 0.1
+        The probability with which the promise may fail.
+    n_trials : int, default 30
+        How many proposals are fitted.
+    losses : mapping of names to functions of (fitted estimator, X, y), optional
+        For risks and objectives of one's own: per-example losses in [0, 1], or one number for the
+        free objective. Groups, weights and the losses of a reference come from such functions,
+        too, by the names that their risk gives them.
+    pos_label : label, optional
+        The positive class; by default the larger of two.
+    validation_size, calibration_size : float, default 0.2 and 0.3
+        The shares of the data that compare and that test.
+    safe : mapping, optional
+        Parameters known to keep the risks low.
+    timeout : float, optional
+        Seconds after which no proposal begins.
+    random_state : int, RandomState instance or None
+        Of the split and the search.
 
-    After `fit`: ``selection_`` (with certificate and report), ``study_``, ``cv_results_``, and,
-    where something was certified, ``best_estimator_``, ``best_params_`` and ``best_index_``.
+    Attributes
+    ----------
+    selection_ : Selection
+        The verdict, with certificate and report.
+    study_ : optuna.Study
+        The search.
+    cv_results_ : dict
+        Every configuration in columns.
+    best_estimator_, best_params_, best_index_
+        The choice, where something was certified.
     """
 
     def __init__(
@@ -127,7 +160,7 @@ class RiskControlledSearch(WithPromise):
             objective(study, evaluate),
             n_trials=self.n_trials,
             timeout=self.timeout,
-            callbacks=[lambda study, trial: _drop_dominated(study, models)],
+            callbacks=[lambda study, trial: _drop_dominated(study, losses.problem, models)],
         )
         for name in ("best_estimator_", "best_params_", "best_index_"):
             self.__dict__.pop(name, None)  # of an earlier fit
@@ -195,11 +228,26 @@ class RiskControlledSearch(WithPromise):
         return float(self.best_estimator_.score(X, y))
 
 
-def _drop_dominated(study: optuna.Study, models: dict[int, Any]) -> None:
-    """Only candidates of the final test are needed, and a dominated trial never becomes one."""
-    trials = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
-    kept = non_dominated([trial.values for trial in trials])
-    needed = {trial.number for trial, keep in zip(trials, kept, strict=True) if keep}
+def _drop_dominated(study: optuna.Study, problem: Problem, models: dict[int, Any]) -> None:
+    """Keep the models of candidates of the final test; no other trial ever becomes one.
+
+    The plan decides. Which test "auto" stands for depends on whether all losses are 0/1, which a
+    later trial may change, so that a model goes only where both plans leave it out.
+    """
+    trials = [
+        trial
+        for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if record_of(trial) is not None
+    ]
+    records = [record for trial in trials if (record := record_of(trial)) is not None]
+    needed: set[int] = set()
+    for test in ("auto", "betting"):
+        risks = [
+            replace(risk, p_value=test) if risk.p_value == "auto" else risk
+            for risk in problem.risks
+        ]
+        plan = freeze_plan(validation_of(Problem(risks, problem.minimize, problem.delta), records))
+        needed |= {trials[row].number for row in plan.order}
     for number in models.keys() - needed:
         del models[number]
 

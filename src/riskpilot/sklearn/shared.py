@@ -11,16 +11,23 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from riskpilot.errors import NotCertifiedError, ProblemError
-from riskpilot.metrics import (
-    Metric,
-    Requirement,
-    parse_requirement,
-    requirement,
-    to_minimize,
+from riskpilot.common import told
+from riskpilot.errors import LossError, NotCertifiedError, ProblemError
+from riskpilot.losses import turned_round, value_of
+from riskpilot.problem import (
+    Codes,
+    Meaning,
+    Problem,
+    Risk,
+    check_minimized,
+    meaning,
+    near,
+    parse_risk,
 )
-from riskpilot.problem import Problem, Risk
 from riskpilot.selection import Selection
+from riskpilot.statistics import GroupGap, Mean
+
+ABSTAIN = -1  # the code of an example that is handed over; classes are coded from 0 on
 
 Array = npt.NDArray[Any]
 IntArray = npt.NDArray[np.int64]
@@ -72,51 +79,112 @@ class WithPromise(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 class Losses:
     """From models or predictions to the losses of a problem.
 
-    ``metrics`` and ``functions``: by name of the risk or the free objective; ``classes``: of the
-    labels, shape (K,); ``positive``: the code of the positive one.
+    ``known``: what the names of risks and of the free objective mean, of those whose losses come
+    from predictions; ``functions``: by name, for all others and for what stands beside losses;
+    ``classes``: of the labels, shape (K,); ``positive``: the code of the positive one.
     """
 
     problem: Problem
-    metrics: Mapping[str, Metric]
+    known: Mapping[str, Meaning]
     functions: Mapping[str, LossFunction]
     classes: Array
     positive: int
 
     @property
     def abstains(self) -> bool:
-        return any(metric.abstains for metric in self.metrics.values())
+        return any(known.metric.abstains for known in self.known.values())
+
+    @property
+    def meaning_of_codes(self) -> Codes:
+        return Codes(self.positive, ABSTAIN)
 
     def of_model(self, model: Any, X: Any, y: Any, *, free: bool = False) -> dict[str, Any]:
         """Losses of a fitted model: shape (n,) each, the free objective a number or shape (n,)."""
-        names = [*self.problem.names, *([self.problem.minimize] if free else [])]
-        predicted = self.codes(model.predict(X)) if self.metrics else None
-        labels = self.codes(y) if self.metrics else None
+        labels = predicted = None
+        if self.known or (len(self.classes) and any(map(meaning, self.problem.names))):
+            labels, predicted = self.codes(y), self.codes(model.predict(X))
+        beside = {
+            name: self.functions[name](model, X, y)
+            for name in self.problem.beside
+            if name in self.functions
+        }
         result: dict[str, Any] = {}
-        for name in names:
-            if name in self.functions:
-                result[name] = self.functions[name](model, X, y)
+        for risk in self.problem.risks:
+            if risk.name in self.functions:
+                result[risk.name] = self.functions[risk.name](model, X, y)
+                if labels is not None and predicted is not None:
+                    self._check_function(risk, result[risk.name], labels, predicted)
                 continue
             assert labels is not None
             assert predicted is not None
-            metric = self.metrics[name]
-            how = metric.mean if name == self.problem.minimize else metric.losses
-            result[name] = how(labels, predicted, self.positive)
-        for name in self.problem.beside:  # groups, weights, losses of a reference
-            if name in self.functions:
-                result[name] = self.functions[name](model, X, y)
+            result[risk.name] = self._losses(risk.name, labels, predicted)
+            beside |= self._labels_within(risk, self.known[risk.name], labels)
+        result |= beside
+        if free:
+            result[self.problem.minimize] = self._free(model, X, y, labels, predicted)
         return result
 
     def of_codes(self, y: Any, predicted: IntArray, *, free: bool = False) -> dict[str, Any]:
         """Losses of many predictions, shape (configurations, n)."""
         labels = self.codes(y)
         result: dict[str, Any] = {
-            name: self.metrics[name].losses(labels, predicted, self.positive)
-            for name in self.problem.names
+            name: self._losses(name, labels, predicted) for name in self.problem.names
         }
         if free:
-            metric = self.metrics[self.problem.minimize]
-            result[metric.name] = [metric.mean(labels, row, self.positive) for row in predicted]
+            metric, codes = self.known[self.problem.minimize].metric, self.meaning_of_codes
+            result[self.problem.minimize] = [metric.mean(labels, row, codes) for row in predicted]
         return result
+
+    def _losses(self, name: str, labels: IntArray, predicted: IntArray) -> Array:
+        return self.known[name].metric.losses(labels, predicted, self.meaning_of_codes)
+
+    def _free(
+        self, model: Any, X: Any, y: Any, labels: IntArray | None, predicted: IntArray | None
+    ) -> Any:
+        """The free objective: of a function whatever it gives, of a name the number it means."""
+        name = self.problem.minimize
+        if name in self.functions:
+            return self.functions[name](model, X, y)
+        assert labels is not None
+        assert predicted is not None
+        known = self.known[name]
+        if known.statistic is None:
+            return known.metric.mean(labels, predicted, self.meaning_of_codes)
+        measured = Risk("losses", conditional=True, statistic=known.statistic)
+        beside = {
+            beside: self.functions[beside](model, X, y)
+            for beside in (*measured.labels, *measured.numbers)
+            if beside in self.functions
+        }
+        losses = np.asarray(self._losses(name, labels, predicted), dtype=np.float64)
+        beside |= self._labels_within(measured, known, labels)
+        return float(value_of(measured, {"losses": losses[None], **beside})[0])
+
+    def _labels_within(self, risk: Risk, known: Meaning, labels: IntArray) -> dict[str, Any]:
+        """The true labels, where groups are compared within them and no function gives others."""
+        within = risk.statistic.within if isinstance(risk.statistic, GroupGap) else None
+        if within is None or within in self.functions:
+            return {}
+        positive = known.metric.needs_positive
+        return {within: (labels == self.positive).astype(np.int8) if positive else labels}
+
+    def _check_function(
+        self, risk: Risk, given: Any, labels: IntArray, predicted: IntArray
+    ) -> None:
+        """Notice a function that gives hits where the name of its risk says misses."""
+        known = meaning(risk.name)
+        if known is None or known.metric.abstains:
+            return
+        losses = known.metric.losses(labels, predicted, self.meaning_of_codes)
+        expected, found = np.asarray(losses, dtype=np.float64), np.asarray(given)
+        if found.shape != expected.shape or found.dtype.kind not in "biuf":
+            return  # whoever reads the losses says what is wrong with them
+        if turned_round(found.astype(np.float64), expected):
+            raise LossError(
+                f"Risk {risk.name!r}: its function gives the contrary of what the predictions say "
+                f"on most examples. The losses of {risk.name!r} are {risk.loss_words}. Leave the "
+                f"function out, or give it another name."
+            )
 
     def codes(self, y: Any) -> IntArray:
         """Labels as codes; one that the classes do not hold becomes K, which no prediction is."""
@@ -136,27 +204,55 @@ def read_losses(
     pos_label: Any,
 ) -> Losses:
     """What an estimator was asked to keep and to minimise. ``classes``: None for a regressor."""
-    metrics: dict[str, Metric] = {}
-    limited = []
-    for told in _each(risks):
-        read = _read(told, functions)
-        if isinstance(read, Requirement):
-            metric = read.metric
-            metrics[metric.loss_name] = metric
-            # A condition leaves 0/1 losses for those who meet it: the exact test still applies.
-            test = "binomial" if metric.conditional else "auto"
-            read = Risk(metric.loss_name, read.limit, conditional=metric.conditional, p_value=test)
-        limited.append(read)
-    if minimize not in functions:
-        metrics[minimize] = to_minimize(minimize)
-    if metrics and classes is None:
+    if not isinstance(functions, Mapping):
         raise ProblemError(
-            f"{next(iter(metrics.values())).name!r} is a metric of classifiers, but the estimator "
+            f"losses map names to functions of (model, X, y), but they are {told(functions)}. "
+            f'Write losses={{"loss": function}}.'
+        )
+    limited = [_read(risk) for risk in _each(risks)]
+    known = {risk.name: _known(risk.name) for risk in limited if risk.name not in functions}
+    for risk in limited:
+        _check_beside(risk, functions)
+    if not isinstance(minimize, str) or minimize not in functions:
+        known[minimize] = _known(minimize)
+        check_minimized(minimize)
+        statistic = known[minimize].statistic or Mean()
+        _check_beside(Risk("losses", conditional=True, statistic=statistic), functions)
+    if known and classes is None:
+        raise ProblemError(
+            f"{next(iter(known))!r} is a metric of classifiers, but the estimator "
             f"is none. Give its losses as functions: losses={{'loss': lambda model, X, y: ...}}."
         )
-    known = np.empty(0) if classes is None else classes
-    positive = _positive(known, pos_label, metrics)
-    return Losses(Problem(limited, minimize, delta), metrics, functions, known, positive)
+    labels = np.empty(0) if classes is None else classes
+    positive = _positive(labels, pos_label, known)
+    return Losses(Problem(limited, minimize, delta), known, functions, labels, positive)
+
+
+def _known(name: object) -> Meaning:
+    """What a name means, or an error that knows what was meant."""
+    found = meaning(name) if isinstance(name, str) else None
+    if found is None:
+        raise ProblemError(
+            f"{told(name)} is no metric that riskpilot knows.{near(name)} Give its losses as a "
+            f"function of (model, X, y), losses={{{told(name)}: function}}, or name a metric, such "
+            f"as 'error' or 'precision'."
+        )
+    return found
+
+
+def _check_beside(risk: Risk, functions: Mapping[str, LossFunction]) -> None:
+    """Refuse a statistic that needs groups, weights or a reference that nothing here gives."""
+    given = set(functions)
+    if risk.name not in functions:
+        given.add("label")  # the true labels are known wherever losses come from predictions
+    missing = [name for name in (*risk.labels, *risk.numbers) if name not in given]
+    if missing:
+        raise ProblemError(
+            f"The {risk.words} needs {missing[0]!r} for every example, but nothing gives it here. "
+            f"Pass a function to RiskControlledSearch, losses={{{missing[0]!r}: "
+            f"lambda model, X, y: ...}}; or make the losses with riskpilot.losses_from_predictions "
+            f"and select with riskpilot.select_from_losses."
+        )
 
 
 def _each(risks: Any) -> list[Any]:
@@ -168,33 +264,28 @@ def _each(risks: Any) -> list[Any]:
         return list(risks)
     except TypeError as error:
         raise ProblemError(
-            f"risks map metrics to limits, but they are {risks!r}. "
+            f"risks map metrics to limits, but they are {told(risks)}. "
             f'Write risks={{"error": 0.1, "recall": 0.8}}.'
         ) from error
 
 
-def _read(told: Any, functions: Mapping[str, LossFunction]) -> Requirement | Risk:
-    if isinstance(told, Risk):
-        if told.name not in functions:
-            raise ProblemError(
-                f"Risk {told.name!r} needs a function that gives its losses. "
-                f"Pass losses={{{told.name!r}: function of (model, X, y)}}, or name a metric."
-            )
-        return told
-    if isinstance(told, str):
-        name, sign, bound = (part.strip() for part in told.partition("<="))
-        if sign and name in functions:
-            return Risk(name, float(bound))
-        return parse_requirement(told)
-    if isinstance(told, tuple) and len(told) == 2:
-        name, limit = told
-        return Risk(name, limit) if name in functions else requirement(name, limit)
+def _read(one: Any) -> Risk:
+    """A risk as it was written: a `Risk`, a text, or a name and its limit."""
+    if isinstance(one, Risk):
+        return one
+    if isinstance(one, str):
+        return parse_risk(one)
+    if isinstance(one, tuple) and len(one) == 2:
+        name, bound = one
+        known = meaning(name) if isinstance(name, str) else None
+        larger = known is not None and known.better_when_larger
+        return Risk(name, **{"at_least" if larger else "at_most": bound})
     raise ProblemError(
-        f"A risk reads like 'error <= 0.1', but one is {told!r}. Write risks={{\"error\": 0.1}}."
+        f"A risk reads like 'error <= 0.1', but one is {told(one)}. Write risks={{\"error\": 0.1}}."
     )
 
 
-def _positive(classes: Array, pos_label: Any, metrics: Mapping[str, Metric]) -> int:
+def _positive(classes: Array, pos_label: Any, known: Mapping[str, Meaning]) -> int:
     if pos_label is not None:
         where = np.flatnonzero(classes == pos_label)
         if len(where) != 1:
@@ -202,7 +293,7 @@ def _positive(classes: Array, pos_label: Any, metrics: Mapping[str, Metric]) -> 
                 f"pos_label must be one of the classes {classes.tolist()}, but it is {pos_label!r}."
             )
         return int(where[0])
-    needs = next((metric.name for metric in metrics.values() if metric.needs_positive), None)
+    needs = next((name for name, told in known.items() if told.metric.needs_positive), None)
     if needs is not None and len(classes) > 2:
         raise ProblemError(
             f"{needs!r} speaks of one positive class, and there are {len(classes)} classes: "
@@ -248,12 +339,12 @@ def results_table(selection: Selection) -> dict[str, Any]:
         table[f"param_{name}"] = column
     for risk in problem.risks:
         summary = selection.validation.risks[risk.name].summary
-        table[f"validation_{risk.name}"] = risk.from_unit(summary.mean)
+        table[f"validation_{risk.label}"] = risk.from_unit(summary.mean)
     table[f"validation_{problem.minimize}"] = np.array(selection.validation.free)
     order = list(selection.plan.order)
     for i, risk in enumerate(problem.risks):
-        table[f"calibration_{risk.name}"] = np.full(n, np.nan)
-        table[f"calibration_{risk.name}"][order] = selection.result.means[:, i]
+        table[f"calibration_{risk.label}"] = np.full(n, np.nan)
+        table[f"calibration_{risk.label}"][order] = selection.result.means[:, i]
     table["p_value"] = np.full(n, np.nan)
     table["p_value"][order] = selection.p_values
     table["certified"] = np.zeros(n, dtype=bool)

@@ -11,11 +11,11 @@ from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from riskpilot.errors import LossError, ProblemError
-from riskpilot.metrics import ABSTAIN
-from riskpilot.planner import samples_to_pass
+from riskpilot.guarantee import samples_to_pass
 from riskpilot.problem import Problem
 from riskpilot.selection import select_from_losses
 from riskpilot.sklearn.shared import (
+    ABSTAIN,
     WithPromise,
     deal,
     delegated,
@@ -38,14 +38,43 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
     classifier has not seen, and splits it into a part on which thresholds are compared and one on
     which they are tested. The classifier itself stays as it is.
 
-    ``risks`` and ``minimize``: metrics, as for `RiskControlledSearch`. ``abstain``: whether the
-    classifier may hand examples over; by default where a metric speaks of it. Two classes: the
-    positive one from ``threshold`` on; with abstention, below ``low`` negative, from ``high`` on
-    positive. More classes: the most likely one from ``confidence`` on. `predict` gives
-    ``abstain_label`` to examples handed over: -1 by default, "abstain" where classes are text.
+    Two classes: the positive one from ``threshold`` on; with abstention, below ``low`` negative,
+    from ``high`` on positive. More classes: the most likely one from ``confidence`` on.
 
-    After `fit`: ``selection_``, ``cv_results_``, ``classes_`` and, where something was certified,
-    ``best_params_``.
+    Parameters
+    ----------
+    estimator : classifier
+        Fitted, with ``predict_proba`` or, for two classes, ``decision_function``.
+    risks : mapping, str, Risk, or list of str and Risk
+        Metrics and their limits, as for `RiskControlledSearch`; none that needs groups.
+    minimize : str
+        A metric.
+    delta : float, default 0.1
+        The probability with which the promise may fail.
+    abstain : bool, optional
+        Whether the classifier may hand examples over; by default where a metric speaks of it.
+    n_thresholds : int, default 100
+        How many thresholds are compared.
+    pos_label : label, optional
+        The positive class; by default the larger of two.
+    abstain_label : label, optional
+        What `predict` gives to examples handed over: -1 by default, "abstain" where classes are
+        text. It must not be a class.
+    validation_size : float, default 0.5
+        The share of the data that compares thresholds.
+    random_state : int, RandomState instance or None
+        Of the split.
+
+    Attributes
+    ----------
+    selection_ : Selection
+        The verdict, with certificate and report.
+    cv_results_ : dict
+        Every configuration in columns.
+    classes_ : array
+        The classes.
+    best_params_ : dict
+        The choice, where something was certified.
     """
 
     def __init__(

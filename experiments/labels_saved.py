@@ -1,0 +1,371 @@
+"""How many labels stopping early and a judge save: ``python -m experiments.labels_saved``.
+
+Each part takes less than a minute; ``--part`` runs one of them and leaves the others' results.
+"""
+
+import argparse
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import ndtri
+from scipy.stats import binom
+
+from experiments.adaptive_peers import adaptive_crossings, prediction_powered, r_autoeval_plus
+from riskpilot.statistics.boundary import exact_boundary
+from riskpilot.statistics.capital import add_losses, start_capital
+from riskpilot.statistics.judge_worth import labels_worth
+from riskpilot.statistics.judged import log_judged
+from riskpilot.statistics.operating import (
+    crossing_chances,
+    outlook,
+    sequence_times,
+    summarise_sequence,
+)
+from riskpilot.statistics.p_values import largest_passing_mean, log_betting, log_binomial
+
+FloatArray = npt.NDArray[np.float64]
+Row = dict[str, Any]
+
+OUT = Path(__file__).parent / "results" / "labels_saved.json"
+TABLES = Path(__file__).parent
+DELTA = 0.1
+LOG_DELTA = math.log(DELTA)
+LIMITS = (0.02, 0.05, 0.1, 0.2, 0.3)
+RUNS = 1_000
+HORIZON = 1_000  # of the sequences
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m experiments.labels_saved", description=__doc__)
+    parser.add_argument("--part", choices=PARTS, help="one part alone")
+    parser.add_argument("--out", type=Path, default=OUT)
+    options = parser.parse_args()
+    found = json.loads(options.out.read_text()) if options.out.exists() else {}
+    for part in [options.part] if options.part else PARTS:
+        found[part] = PARTS[part]()
+        print(part, json.dumps(found[part], indent=1), sep="\n")
+    options.out.write_text(
+        json.dumps({part: found[part] for part in PARTS if part in found}) + "\n"
+    )
+
+
+# Stopping early.
+
+
+def stopping() -> Row:
+    """0/1 losses, exactly, beside the fixed test and e-processes without a horizon."""
+    rows = []
+    for limit, m in [(0.02, 5000), (0.05, 2000), (0.1, 1000), (0.2, 1000), (0.3, 1000)]:
+        # The margin of the target: a risk of 0.07 under a limit of 0.1, or what is as hard.
+        risk = 0.07 if limit == 0.1 else round(_risk_with_fixed_power(limit, m, 0.983), 4)
+        found = outlook(limit, risk, DELTA, m)
+        losses = (np.random.default_rng(0).random((RUNS, m)) < risk) * 1.0
+        row = {
+            "limit": limit,
+            "risk": risk,
+            "horizon": m,
+            "fixed_power": _round(found.fixed_power),
+            "power": _round(found.power),
+            "mean_labels": round(found.mean_labels),
+        }
+        for bets in ("plug-in", "newton"):
+            row[f"e_process_{bets}"] = _power_and_labels(
+                adaptive_crossings(losses, limit, DELTA, bets), m
+            )
+        rows.append(row)
+    at = rows[2]
+    met = at["power"] >= 0.975 and at["mean_labels"] <= 480
+    return {"rows": rows, "target_met": met, "type_1": _type_1()}
+
+
+def _type_1() -> list[Row]:
+    """The largest error of the boundaries above, exactly: what is spent at the limit."""
+    return [
+        {"limit": limit, "error": _round(exact_boundary(limit, DELTA, 1000).spent[-1], 5)}
+        for limit in LIMITS
+    ]
+
+
+def graded() -> Row:
+    """Graded losses: the capital with a horizon beside tests at the end and without a horizon."""
+    cases = [
+        ("beta, wide", 0.1, 1000, _beta(0.07, 1)),
+        ("beta", 0.3, 1000, _beta(0.28, 5)),
+        ("beta, narrow", 0.3, 1000, _beta(0.29, 50)),
+        ("beta, low limit", 0.02, 2000, _beta(0.016, 10)),
+        ("beta, few", 0.3, 200, _beta(0.25, 2)),
+        ("almost 0/1", 0.1, 1000, lambda rng, shape: 0.98 * (rng.random(shape) < 0.07)),
+    ]
+    rows = []
+    for name, limit, m, draw in cases:
+        losses = draw(np.random.default_rng(0), (RUNS, m))
+        fixed = (log_betting(losses, limit, DELTA) < LOG_DELTA).mean()
+        row = {
+            "losses": name,
+            "limit": limit,
+            "risk": _round(float(losses.mean())),
+            "horizon": m,
+            "fixed_power": _round(fixed),
+            **_power_and_labels(_capital_crossings(losses, limit), m),
+        }
+        for bets in ("plug-in", "newton"):
+            row[f"e_process_{bets}"] = _power_and_labels(
+                adaptive_crossings(losses, limit, DELTA, bets), m
+            )
+        rows.append(row)
+    return {"rows": rows, "type_1": _graded_type_1()}
+
+
+def _graded_type_1() -> list[Row]:
+    """Streams at the limit, stopped at their best moment."""
+    draws = {
+        "two values": lambda rng, shape: (rng.random(shape) < 0.1) * 1.0,
+        "beta": _beta(0.1, 1),
+        "tiny variance": lambda rng, shape: 0.099 + 0.002 * rng.integers(0, 2, shape),
+    }
+    rows = []
+    for name, draw in draws.items():
+        crossings = _capital_crossings(draw(np.random.default_rng(1), (10_000, 200)), 0.1)
+        rows.append({"losses": name, "streams": 10_000, "rate": _round((crossings <= 200).mean())})
+    return rows
+
+
+def _capital_crossings(losses: FloatArray, limit: float) -> npt.NDArray[np.int64]:
+    n, m = losses.shape
+    state, first = start_capital(n, limit, DELTA, m), np.full(n, m + 1)
+    for start in range(0, m, 5):
+        state = add_losses(state, losses[:, start : start + 5])
+        first = np.where(state.crossed & (first > m), state.labels, first)
+    return first
+
+
+def sequences() -> Row:
+    """Ten candidates of each of the paper's tables, ordered by validation, under several margins.
+
+    A critical width is the limit less the largest mean that passes the fixed test at the horizon.
+    The limit is set so that the first candidate has a margin of so many of them. Labels are drawn
+    from the held-out examples, and one stops when the first candidate is certified; ``done``: when
+    nothing more can change for any of the ten.
+    """
+    rows = []
+    for task, (validation, held_out) in _tables().items():
+        safest = np.argsort(validation.mean(axis=1), kind="stable")
+        losses = held_out[safest[:: len(safest) // 10][:10]]
+        for margin in (1.5, 2.0, 2.5):
+            rows.append({"task": task, **_sequence(losses, margin)})
+    exact = [{"limit": limit, **_labels_by_margin(limit)} for limit in LIMITS]
+    met = all(row["labels"] <= 0.6 for row in rows if row["margin"] == 1.5)
+    return {"rows": rows, "one_candidate_exactly": exact, "target_met": met}
+
+
+def _sequence(losses: FloatArray, margin: float) -> Row:
+    """Shares of the horizon. ``losses``: shape (candidates, examples), in testing order."""
+    risk, binary = float(losses[0].mean()), bool(((losses == 0) | (losses == 1)).all())
+    deviation = None if binary else float(losses[0].std())
+    limit = _limit_with_margin(risk, margin, deviation)
+    rng, examples = np.random.default_rng(0), losses.shape[1]
+    rows = [rng.choice(examples, HORIZON, replace=False) for _ in range(200)]
+    streams = np.stack([losses[:, labels] for labels in rows])
+    if binary:
+        critical = exact_boundary(limit, DELTA, HORIZON).critical
+        crossing, hopeless = sequence_times(streams > 0, critical)
+    else:  # a capital can always come back
+        crossing = _capital_crossings(streams.reshape(-1, HORIZON), limit).reshape(200, -1)
+        hopeless = np.full(crossing.shape, HORIZON)
+    found = summarise_sequence(crossing, hopeless, HORIZON)
+    return {
+        "margin": margin,
+        "limit": _round(limit, 4),
+        "certified": _round(found.certified[0]),
+        "labels": _round(found.mean_labels_first / HORIZON),
+        "done": _round(found.mean_labels_done / HORIZON),
+    }
+
+
+def _tables() -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Losses of validation and of held-out examples, shape (configurations, examples) each."""
+    found = {}
+    for task in ("fairness", "waterbirds", "celeba"):
+        with np.load(TABLES / task / "table.npz", allow_pickle=False) as table:
+            parts = []
+            for split in ("validation", "held_out"):
+                packed, label = table[f"{split}_positive"], table[f"{split}_label"]
+                packed = packed[0] if packed.ndim == 3 else packed
+                positive = np.unpackbits(packed, axis=-1, count=len(table["lam"])).astype(bool)
+                parts.append((label != positive.T) * 1.0)
+            found[task] = (parts[0], parts[1])
+    with np.load(TABLES / "vae" / "table.npz", allow_pickle=False) as table:
+        low, step = ("validation_mse_low", "held_out_mse_low"), "_mse_step"
+        found["vae"] = tuple(  # type: ignore[assignment]
+            table[name][:, None] + table[split + step][:, None] * table[f"{split}_mse"]
+            for name, split in zip(low, ("validation", "held_out"), strict=True)
+        )
+    return found
+
+
+def _width(limit: float, deviation: float | None = None) -> float:
+    family = "binomial" if deviation is None else "betting"
+    largest = largest_passing_mean(family, limit, HORIZON, DELTA, deviation)
+    return limit if largest is None else limit - largest
+
+
+def _limit_with_margin(risk: float, margin: float, deviation: float | None) -> float:
+    limits = risk * np.arange(1.001, 3.0, 0.001)
+    enough = (at for at in limits if at - risk >= margin * _width(float(at), deviation))
+    return float(next(enough))
+
+
+def _labels_by_margin(limit: float) -> Row:
+    """The share of the horizon that is labelled at 1.5 widths, and the widths at which it is .6."""
+    critical = exact_boundary(limit, DELTA, HORIZON).critical
+    width = _width(limit)
+
+    def share(margin: float) -> float:
+        crossed, _ = crossing_chances(critical, max(limit - margin * width, 0.0))
+        return float(1 + (1 - crossed[:-1]).sum()) / HORIZON
+
+    enough = next(margin for margin in np.arange(1.5, 3.0, 0.05) if share(margin) <= 0.6)
+    return {"labels_at_1.5": _round(share(1.5)), "margin_for_0.6": _round(enough, 2)}
+
+
+# Few labels and a judge.
+
+
+def judge(alone: int = 1000, runs: int = 1_500) -> Row:
+    """A judge with correlation 0.8 and ten unlabelled examples for each label, and a useless one.
+
+    ``alone``: the labels with which the exact binomial test has a power of 0.9; ``worth``: that
+    number over the labels with which the judged test has it.
+    """
+    rows = []
+    for limit in LIMITS:
+        risk = _risk_with_fixed_power(limit, alone, 0.9)
+        half = _judged(limit, risk, alone // 2, 0.8, runs)
+        useless = _judged(limit, risk, alone, 0.0, runs)
+        without = (log_binomial(useless[0].sum(axis=1), alone, limit) < LOG_DELTA).mean()
+        rows.append(
+            {
+                "limit": limit,
+                "risk": _round(risk, 4),
+                "worth": _worth(limit, risk, alone, runs),
+                "power_with_half": _ours(half, limit),
+                "power_useless": _ours(useless, limit),
+                "cost_useless": _round(float(without) - _ours(useless, limit)),
+                "autoeval_with_half": _autoeval(half, limit),
+                "autoeval_useless": _autoeval(useless, limit),
+                "its_bets_without_judge": _autoeval(useless, limit, weights=1),
+            }
+        )
+    names = ("worth", "power_with_half", "cost_useless", "autoeval_with_half", "autoeval_useless")
+    means = {name: _round(np.mean([row[name] for row in rows])) for name in names}
+    return {
+        "alone": alone,
+        "rows": rows,
+        "means": means,
+        "worth_in_theory": _round(labels_worth(0.8, 10)),
+        "target_met": means["worth"] >= 2 and max(row["cost_useless"] for row in rows) <= 0.02,
+    }
+
+
+def _judged(
+    limit: float, risk: float, m: int, correlation: float, runs: int, seed: int = 0
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """0/1 losses, a judge's 0/1 scores at the same rate, and its scores of ten times as many."""
+    rng = np.random.default_rng(seed)
+    losses = (rng.random((runs, m)) < risk) * 1.0
+    rate = np.where(losses == 1, risk + correlation * (1 - risk), risk * (1 - correlation))
+    scores = (rng.random((runs, m)) < rate) * 1.0
+    return losses, scores, (rng.random((runs, 10 * m)) < risk) * 1.0
+
+
+def _ours(data: tuple[FloatArray, FloatArray, FloatArray], limit: float) -> float:
+    return _round((log_judged(*data, limit, DELTA, binary=True) < LOG_DELTA).mean())
+
+
+def _autoeval(
+    data: tuple[FloatArray, FloatArray, FloatArray], limit: float, weights: int = 10
+) -> float:
+    return _round((r_autoeval_plus(*data, limit, DELTA, weights=weights) < LOG_DELTA).mean())
+
+
+def _worth(limit: float, risk: float, alone: int, runs: int) -> float:
+    """Power at three numbers of labels, and where a line through their normal scores has 0.9."""
+    sizes = np.array([0.42, 0.5, 0.6]) * alone
+    scores = [
+        ndtri(np.clip(_ours(_judged(limit, risk, int(m), 0.8, runs, 1 + i), limit), 0.01, 0.99))
+        for i, m in enumerate(sizes)
+    ]
+    slope, intercept = np.polyfit(np.sqrt(sizes), scores, 1)
+    return _round(alone / ((ndtri(0.9) - intercept) / slope) ** 2, 2)
+
+
+def violations() -> list[Row]:
+    """How often a candidate at its limit passes, with few labels: delta is 0.1."""
+    rows = []
+    for name, judge_of in _JUDGES.items():
+        for m in (25, 50, 100, 400):
+            rng = np.random.default_rng(0)
+            u, fresh = rng.random((4_000, m)), rng.random((4_000, 10 * m))
+            losses = (u < 0.1) * 1.0
+            scores, pool = judge_of(u, rng), judge_of(fresh, rng)
+            ours = log_judged(losses, scores, pool, 0.1, DELTA, binary=True) < LOG_DELTA
+            asymptotic = prediction_powered(losses, scores, pool, 0.1) < DELTA
+            rows.append(
+                {
+                    "judge": name,
+                    "labels": m,
+                    "prediction_powered": _round(asymptotic.mean()),
+                    "ours": _round(ours.mean()),
+                }
+            )
+    return rows
+
+
+# What a judge says of an example whose loss is 1 where u < 0.1.
+_JUDGES: dict[str, Callable[[FloatArray, np.random.Generator], FloatArray]] = {
+    "perfect": lambda u, rng: (u < 0.1) * 1.0,
+    "good": lambda u, rng: (np.abs(u + 0.02 * rng.standard_normal(u.shape)) < 0.1) * 1.0,
+    "noise": lambda u, rng: rng.random(u.shape),
+    "sees half of the losses": lambda u, rng: (u < 0.05) * 1.0,
+}
+
+
+def _risk_with_fixed_power(limit: float, m: int, power: float) -> float:
+    """The risk at which m labels pass the exact binomial test with this probability."""
+    passing = log_binomial(np.arange(m + 1), m, limit) <= LOG_DELTA
+    largest = int(passing.sum()) - 1
+    return float(brentq(lambda risk: binom.cdf(largest, m, risk) - power, 1e-6, limit))
+
+
+def _beta(mean: float, size: float) -> Callable[[np.random.Generator, tuple[int, int]], FloatArray]:
+    return lambda rng, shape: rng.beta(mean * size, (1 - mean) * size, shape)
+
+
+def _power_and_labels(first: npt.NDArray[np.int64], m: int) -> Row:
+    return {
+        "power": _round((first <= m).mean()),
+        "mean_labels": round(float(np.minimum(first, m).mean())),
+    }
+
+
+def _round(value: Any, digits: int = 3) -> float:
+    return round(float(value), digits)
+
+
+PARTS: dict[str, Callable[[], Any]] = {
+    "stopping": stopping,
+    "graded": graded,
+    "sequences": sequences,
+    "judge": judge,
+    "judge_of_more": lambda: judge(2000, 600),
+    "violations": violations,
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""The paper's claims, each with its rule, its figure and its verdict."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from riskpilot.bench.cells import DELTA, Cell
+from riskpilot.bench.methods import DELTA_PRIMES, delta_prime_method
+from riskpilot.bench.results import Entry, Results
+from riskpilot.bench.shown.estimate import Estimate
+from riskpilot.bench.shown.summary import (
+    cell_label,
+    compare,
+    largest_violation,
+    ratio,
+)
+
+# What the paper compares with, at the same test.
+RIVALS = ("uniform", "random", "hvi", "ehvi", "parego")
+MATCHES = 1.02  # a ratio to the dense grid that counts as equal
+
+
+@dataclass(frozen=True)
+class Claim:
+    """``holds`` is None where the run does not contain what it takes to tell; ``missed``: the cells
+    in which a target is not met, and by how much."""
+
+    claim: str
+    rule: str
+    figure: str
+    holds: bool | None
+    missed: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        if self.holds is None:
+            return "not run"
+        return "holds" if self.holds else "does not hold here"
+
+
+def paper_claims(results: Results) -> list[Claim]:
+    """The paper's statements about its method; where it matters, about the default, too."""
+    return [
+        _superior(results, "paper", "The paper's method is superior in almost all cells"),
+        _superior(results, "guided", "The default is superior in almost all cells"),
+        _matches_dense(results, "paper"),
+        _matches_dense(results, "guided"),
+        _insensitive(results, "paper"),
+        _insensitive(results, "guided"),
+        _two_sided(results),
+        _parego(results),
+        _valid(results),
+    ]
+
+
+def _superior(results: Results, method: str, claim: str) -> Claim:
+    rule = "smallest mean free objective of all methods with the same N, in at least 90 % of cells"
+    best, cells, verdicts = 0, 0, []
+    for task, cell in results.entries():
+        mine = results.get(task, cell, method)
+        others = [r for name in RIVALS if (r := results.get(task, cell, name)) is not None]
+        if mine is None or not others:
+            continue
+        cells += 1
+        best += mine.free.mean() <= min(other.free.mean() for other in others)
+        verdicts += verdicts_of(compare(results, task, cell, method, name) for name in RIVALS)
+    if not cells:
+        return Claim(claim, rule, "", None)
+    figure = f"best in {best} of {cells} cells; against single baselines {told(verdicts)}"
+    return Claim(claim, rule, figure, best >= 0.9 * cells)
+
+
+def _matches_dense(results: Results, method: str) -> Claim:
+    name = "paper's preset" if method == "paper" else "default"
+    claim = f"N = 50 matches the dense grid on pruning ({name})"
+    rule = f"in each cell not worse within the CI, or a ratio of at most {MATCHES}"
+    ratios, good = [], []
+    for cell in results.cells.get("pruning", []):
+        found = compare(results, "pruning", cell, method, "dense")
+        if found is None:
+            continue
+        ratios.append(_ratio(results, "pruning", cell, method))
+        good.append(found.verdict != "loss" or ratios[-1] <= MATCHES)
+    if not good:
+        return Claim(claim, rule, "", None)
+    figure = f"ratio {span(ratios)}, matched in {sum(good)} of {len(good)} cells"
+    return Claim(claim, rule, figure, all(good))
+
+
+def _insensitive(results: Results, method: str) -> Claim:
+    name = "paper's preset" if method == "paper" else "default"
+    claim = f"Insensitive to delta' ({name})"
+    rule = f"more than half of the values tie with that of the {name} within the CI"
+    verdicts, spreads = [], []
+    for task, cell in results.entries():
+        found = [
+            compare(results, task, cell, other, method)
+            for value in DELTA_PRIMES
+            if (other := delta_prime_method(method, value)) != method
+        ]
+        own = results.get(task, cell, method)
+        known = [each for each in found if each is not None]
+        if not known or own is None:
+            continue
+        verdicts += verdicts_of(known)
+        shifts = [0.0, *(each.mean for each in known)]
+        spreads.append((max(shifts) - min(shifts)) / float(own.free.mean()))
+    if not verdicts:
+        return Claim(claim, rule, "", None)
+    figure = (
+        f"other values: {told(verdicts)}; the free objective spreads by "
+        f"{100 * np.median(spreads):.1f} % in the median cell, {100 * max(spreads):.1f} % at most"
+    )
+    return Claim(claim, rule, figure, verdicts.count("tie") > len(verdicts) / 2)
+
+
+def _two_sided(results: Results) -> Claim:
+    claim = "The two-sided region beats the one-sided one in most cells (paper's preset)"
+    rule = "smaller mean free objective in more than half of the cells"
+    found = all_compared(results, "paper", "one_sided")
+    if not found:
+        return Claim(claim, rule, "", None)
+    better = sum(each.mean < 0 for each in found)
+    figure = f"smaller in {better} of {len(found)} cells; {told(verdicts_of(found))}"
+    return Claim(claim, rule, figure, better > len(found) / 2)
+
+
+def _parego(results: Results) -> Claim:
+    claim = "ParEGO sometimes certifies nothing"
+    rule = "in some runs of some cell"
+    shares = {
+        entry: float(runs.nothing.mean())
+        for entry, runs in results.runs.items()
+        if entry.method == "parego"
+    }
+    if not shares:
+        return Claim(claim, rule, "", None)
+    worst = max(shares, key=lambda entry: shares[entry])
+    figure = (
+        f"in {sum(share > 0 for share in shares.values())} of {len(shares)} cells, at most "
+        f"{100 * shares[worst]:.1f} % of runs ({worst.task} at {cell_label(worst.cell)}"
+    )
+    for method in ("paper", "guided", "dense"):
+        runs = results.get(worst.task, worst.cell, method)
+        if runs is not None:
+            figure += f"; there {method} {100 * runs.nothing.mean():.1f} %"
+    return Claim(claim, rule, f"{figure})", shares[worst] > 0)
+
+
+def _valid(results: Results) -> Claim:
+    claim = f"Violations in at most delta = {DELTA:g} of the runs, whichever method searched"
+    rule = "in every cell, for every method that tests"
+    found, practice = largest_violation(results, True), largest_violation(results, False)
+    if found is None:
+        return Claim(claim, rule, "", None)
+    figure = f"at most {_place(*found)}"
+    if practice is not None:
+        figure += f"; without a test up to {_place(*practice)}"
+    return Claim(claim, rule, figure, found[0] <= DELTA)
+
+
+def all_compared(results: Results, method: str, baseline: str) -> list[Estimate]:
+    found = [compare(results, *where, method, baseline) for where in results.entries()]
+    return [each for each in found if each is not None]
+
+
+def verdicts_of(found: Iterable[Estimate | None]) -> list[str]:
+    return [each.verdict for each in found if each is not None]
+
+
+def told(verdicts: Sequence[str]) -> str:
+    wins, ties, losses = (verdicts.count(each) for each in ("win", "tie", "loss"))
+    return f"{wins} wins, {ties} ties, {losses} losses"
+
+
+def span(values: Sequence[float]) -> str:
+    return f"{min(values):.3f} to {max(values):.3f}"
+
+
+def _ratio(results: Results, task: str, cell: Cell, method: str) -> float:
+    return ratio(results, Entry(task, cell, method, "auto")) or float("nan")
+
+
+def _place(share: float, entry: Entry) -> str:
+    return f"{100 * share:.1f} % ({entry.method}, {entry.task} at {cell_label(entry.cell)})"

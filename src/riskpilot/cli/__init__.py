@@ -1,0 +1,5 @@
+"""The command line: one module per command."""
+
+from riskpilot.cli.app import app
+
+__all__ = ["app"]

@@ -1,0 +1,117 @@
+"""The demo as it is told on a terminal."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from riskpilot.cli import terminal
+from riskpilot.demo import FULL, QUICK, Demo, Habit, Trained, compare, demo_problem, run, write
+from riskpilot.guarantee import plan_calibration
+
+
+def tell(out: Path, limit: float | None, trials: int | None, seed: int, quick: bool) -> None:
+    """Run the demo, write its files into ``out``, and show what happened."""
+    setting = QUICK if quick else FULL
+    setting = replace(
+        setting,
+        limit=setting.limit if limit is None else limit,
+        trials=setting.trials if trials is None else trials,
+    )
+    console = terminal.output()
+    problem = demo_problem(setting)
+    out.mkdir(parents=True, exist_ok=True)  # better to fail now than after the training
+    console.print(Text("Adult census data: who earns more than 50,000 dollars?", style="bold"))
+    console.print(Text(f"{problem} (gap: between men and women.)"))
+    console.print(Text(f"Plan: {plan_calibration(problem, setting.calibration)[0]}\n"))
+    with terminal.progress() as bar:
+        task = bar.add_task("Training and searching", total=setting.trials)
+        demo = run(setting, seed=seed, after_each=lambda: bar.advance(task))
+        again = bar.add_task("Choosing again on data drawn anew", total=setting.draws)
+        habits = compare(demo, setting, seed=seed, after_each=lambda: bar.advance(again))
+    files = write(demo, out)
+    _show_trials(console, demo)
+    terminal.show_verdict(console, demo.selection.message, good=demo.selection.config is not None)
+    console.print()
+    _show_held_out(console, demo, setting.calibration)
+    _show_habits(console, habits, setting.draws)
+    console.print(Text(_moral(habits, problem.delta)))
+    for name, path in files.items():
+        console.print(Text(f"{name + ':':<13}{path}"))
+    console.print(
+        Text(f"\nCheck it: riskpilot verify {files['certificate']} --losses {files['losses']}")
+    )
+
+
+def _show_trials(console: Console, demo: Demo) -> None:
+    chosen = demo.selection.config
+    rows = [
+        (
+            [
+                i + 1,
+                *(f"{value:.3f}" for value in one.config.values()),
+                f"{one.validation.error.mean():.4f}",
+                f"{one.validation.gap:.4f}",
+                "certified" if one.config in demo.selection.valid else "",
+            ],
+            "bold green" if one.config == chosen else None,
+        )
+        for i, one in enumerate(demo.trained)
+    ]
+    heads = ["trial", *demo.trained[0].config, "error", "gap", ""]
+    terminal.show_table(console, "Trials, on validation data", heads, rows)
+
+
+def _show_held_out(console: Console, demo: Demo, n_calibration: int) -> None:
+    """What the certified choice and the usual one do on the people that nobody has used."""
+    limit = demo.selection.problem.risks[0].limit
+    certified = next((one for one in demo.trained if one.config == demo.selection.config), None)
+    rows: list[tuple[list[str], str | None]] = []
+    for name, one in (("best on validation", demo.usual), ("certified", certified)):
+        if one is None:
+            rows.append(([name, "", "", "", "nothing"], None))
+            continue
+        error, gap = _test(one, n_calibration)
+        kept = "kept" if limit is not None and error <= limit else "broken"
+        cells = [name, f"{error:.4f}", f"{gap:.4f}", kept, terminal.short_config(one.config)]
+        rows.append((cells, "yellow" if kept == "broken" else None))
+    heads = ["choice", "test error", "test gap", f"limit {limit:g}", "configuration"]
+    terminal.show_table(console, "Both choices on test data", heads, rows)
+
+
+def _show_habits(console: Console, habits: dict[str, Habit], draws: int) -> None:
+    names = {
+        "usual": "best that keeps the limit on validation data",
+        "usual, all data": "the same, with calibration data added to it",
+        "riskpilot": "certified by riskpilot",
+    }
+    rows = [
+        (
+            [
+                names[key],
+                f"{100 * habit.broken:.1f} %",
+                "-" if math.isnan(habit.gap) else f"{habit.gap:.4f}",
+                f"{100 * habit.chosen:.0f} %",
+            ],
+            "bold green" if key == "riskpilot" else None,
+        )
+        for key, habit in habits.items()
+    ]
+    heads = ["way to choose", "breaks the limit", "mean gap", "chose something"]
+    terminal.show_table(console, f"The same choice {draws} times, on data drawn anew", heads, rows)
+
+
+def _moral(habits: dict[str, Habit], delta: float) -> str:
+    return (
+        f"The {100 * habits['usual'].broken:.1f} % are what it means to trust a number on which "
+        f"one has chosen. The people that neither training nor search has seen stand in for the "
+        f"world here: the limit is broken where their error is above it. riskpilot promises at "
+        f"most {100 * delta:g} %, and broke it in {100 * habits['riskpilot'].broken:.1f} %.\n"
+    )
+
+
+def _test(one: Trained, n_calibration: int) -> tuple[float, float]:
+    test = one.held_out.part(slice(n_calibration, None))
+    return float(test.error.mean()), test.gap

@@ -1,0 +1,91 @@
+"""What an argument must be to be of use: a finite number, or a name that can be shown."""
+
+import math
+import unicodedata
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+# Characters that cannot be stored or shown: controls, halves of a character, line ends; and those
+# that turn the direction of what follows, so that a promise would not read as it is stored.
+_HIDDEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_TURNING = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
+
+
+def finite_number(value: object) -> float | None:
+    """The number as a float; None for what is no number, not finite, a truth value or a text.
+
+    >>> finite_number(np.float32(0.5)), finite_number("0.5"), finite_number(10**400)
+    (0.5, None, None)
+    """
+    if isinstance(value, np.ndarray) and value.shape == ():
+        value = value.item()
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real | Decimal):
+        return None
+    try:
+        number = float(value)
+    except (OverflowError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def is_flag(value: object) -> bool:
+    """Whether a value is True or False, of Python or of numpy."""
+    return isinstance(value, bool | np.bool_)
+
+
+def is_name(value: object) -> bool:
+    """Whether a value is a text that can name a quantity: not empty, and all of it visible.
+
+    >>> is_name("error rate"), is_name(""), is_name(b"error"), is_name("er\\x00ror")
+    (True, False, False, False)
+    """
+    return (
+        isinstance(value, str)
+        and bool(value.strip())
+        and not any(
+            unicodedata.category(character) in _HIDDEN
+            or unicodedata.bidirectional(character) in _TURNING
+            for character in value
+        )
+    )
+
+
+def one_minus(value: float) -> float:
+    """One minus a number in decimal arithmetic, so that one minus 0.9 is 0.1 and not 0.09999...
+
+    >>> one_minus(0.9), one_minus(one_minus(0.9))
+    (0.1, 0.9)
+    """
+    return float(1 - Decimal(repr(float(value))))
+
+
+def shown(number: float) -> str:
+    """A number in as few digits as tell it apart: a promise must not be rounded.
+
+    >>> shown(50.0), shown(0.175), shown(0.12345678)
+    ('50', '0.175', '0.12345678')
+    """
+    short = f"{number:g}"
+    return short if float(short) == number else repr(float(number))
+
+
+def percent(share: float) -> str:
+    """A share in per cent, without rounding a chance of failure away.
+
+    >>> percent(0.9), percent(one_minus(1e-9))
+    ('90%', '99.9999999%')
+    """
+    return f"{shown(round(100 * share, 12))}%"
+
+
+def told(value: Any, most: int = 120) -> str:
+    """How a value reads in an error message; of a long one the beginning."""
+    try:
+        text = repr(value)
+    except Exception:  # a class of somebody else's, whose repr fails
+        text = f"a {type(value).__name__}"
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if len(text) <= most else f"{text[:most]}..."

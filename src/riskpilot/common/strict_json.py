@@ -1,0 +1,121 @@
+"""JSON with one meaning: finite numbers, each name once, the same text for the same value."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from riskpilot.errors import RiskpilotError
+
+_MOST_BITS = 4096  # Python itself refuses to write whole numbers much longer than this
+
+
+class _NotPlain(Exception):
+    """A value that JSON cannot hold."""
+
+
+def canonical(value: Any) -> str:
+    """Write plain JSON values as the one text that stands for them.
+
+    >>> canonical({"b": 1, "a": 1.0})
+    '{"a": 1.0, "b": 1}'
+    """
+    return json.dumps(value, sort_keys=True, allow_nan=False)
+
+
+def digest_of(value: Any) -> str:
+    """Compute the SHA-256 digest of plain JSON values."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+def parse(text: str) -> Any:
+    """Read JSON; ValueError where it is none, where a number is not finite or a name is twice."""
+    try:
+        return json.loads(
+            text,
+            parse_float=_finite,
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_unique,
+        )
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def plain(value: Any) -> Any:
+    """Copy a value into what JSON holds: NumPy's numbers become Python's, tuples become lists.
+
+    >>> plain({"layers": (32, np.int64(16)), "rate": np.float64(0.1)})
+    {'layers': [32, 16], 'rate': 0.1}
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int) and value.bit_length() <= _MOST_BITS:
+        return int(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return {str.__str__(name): plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    raise _NotPlain(_brief(value))
+
+
+def plain_configs(
+    configs: Sequence[Mapping[str, Any]], error: type[RiskpilotError]
+) -> tuple[dict[str, Any], ...]:
+    """Copy configurations into what JSON holds, or say which one cannot be kept as it is."""
+    result = []
+    for row, config in enumerate(configs):
+        try:
+            result.append(plain(config))
+        except (_NotPlain, RecursionError) as reason:
+            told = "it contains itself" if isinstance(reason, RecursionError) else reason
+            raise error(
+                f"A certificate keeps configurations as JSON: names are texts, values are finite "
+                f"numbers, texts, truth values, None, or lists and mappings of these. "
+                f"Configuration {row} cannot be kept: {told}. Write it in such values, for example "
+                f"a path as its text."
+            ) from None
+    return tuple(result)
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, Mapping):
+        name = next(name for name in value if not isinstance(name, str))
+        return f"a name is {_shown(name)} ({type(name).__name__})"
+    return f"a value is {_shown(value)} ({type(value).__name__})"
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = repr(value)
+    except Exception:  # an object may refuse to be shown in any way it likes
+        return "an object that cannot be shown"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:20]} is larger than any number of a computer")
+    return value
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name {twice!r} occurs twice in one object")
+    return found

@@ -1,0 +1,356 @@
+"""The promise, and all that is needed to check it again."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from riskpilot.common import card, digest_of, one_minus, percent, signed_files
+from riskpilot.guarantee.certificate_shape import SCHEMA, check_certificate
+from riskpilot.guarantee.question import Question, config_of, groups_in_words
+from riskpilot.guarantee.testing import TestPlan, TestResult
+
+
+def now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@cache
+def _installed() -> Mapping[str, str]:
+    return {name: version(name) for name in ("riskpilot", "numpy", "scipy", "optuna")}
+
+
+def versions() -> dict[str, str]:
+    """The versions of the packages that compute a certificate."""
+    return dict(_installed())
+
+
+@dataclass(frozen=True)
+class Use:
+    """Which question this is to the same calibration data, when it was first asked and by which
+    versions.
+
+    ``ledger``: the digest of the study's ledger up to this question, where there is one;
+    ``elsewhere``: the questions of other studies to the same data that came before it.
+    """
+
+    number: int = 1
+    ledger: str | None = None
+    elsewhere: tuple[Mapping[str, Any], ...] = ()
+    created: str = field(default_factory=now)
+    versions: Mapping[str, str] = field(default_factory=versions)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A selection in a form that can be stored, read and recomputed. Every field is plain JSON.
+
+    Attributes
+    ----------
+    schema : str
+        The name of this form.
+    created : str
+        When the question was first asked, in UTC.
+    problem : dict
+        The problem, as ``Problem.to_dict`` writes it.
+    level : float
+        The share of the problem's delta that was spent: the delta of the test.
+    promise : str
+        What is promised, in words.
+    groups : dict
+        For each risk that is about groups, the groups that it is about.
+    n_validation, n_calibration, n_configs : int
+        The numbers of examples, and of configurations that were considered.
+    configs : list of dict, or None
+        What every row that was considered stands for; None where rows go by their index.
+    candidates : list of dict
+        The configurations that were tested, in testing order, with their numbers on validation.
+    space : dict, or None
+        The search space over which the risks were smoothed, where they were.
+    estimates : list of list of float, or None
+        The smoothed risks of every configuration, by which filter and order went; None where they
+        went by the means. Validation losses, ``configs`` and ``space`` give them again.
+    procedure, families : dict
+        How several candidates were tested, and the test of each risk.
+    log_p, calibration_means : list of dict
+        What the calibration losses of each candidate said, by risk.
+    passed : list of bool
+        Which candidates passed.
+    chosen : int, or None
+        The place of the chosen one among the candidates.
+    validation_digest, calibration_digest, plan_digest : str
+        Digests of the losses, and of all that was settled before calibration was opened.
+    trials : list of pairs, or None
+        The numbers of the trials that were considered, as first and last of each run.
+    seeds : dict
+        The seed that was given for the test, the seed of the order in which bets saw the
+        calibration examples (drawn from it and the validation losses), and that of the search.
+    use : dict
+        Which question this is to the same calibration data, and where others were asked.
+    versions : dict
+        The versions of the packages that computed it.
+    """
+
+    schema: str
+    created: str
+    problem: dict[str, Any]
+    level: float
+    promise: str
+    groups: dict[str, list[str]]
+    n_validation: int
+    n_calibration: int
+    n_configs: int
+    configs: list[dict[str, Any]] | None
+    candidates: list[dict[str, Any]]
+    space: dict[str, Any] | None
+    estimates: list[list[float]] | None
+    procedure: dict[str, Any]
+    families: dict[str, str]
+    log_p: list[dict[str, float]]
+    calibration_means: list[dict[str, float]]
+    passed: list[bool]
+    chosen: int | None
+    validation_digest: str
+    calibration_digest: str
+    plan_digest: str
+    trials: list[list[int]] | None
+    seeds: dict[str, int | None]
+    use: dict[str, Any]
+    versions: dict[str, str]
+
+    @property
+    def config(self) -> dict[str, Any] | None:
+        """The certified configuration, or None."""
+        return None if self.chosen is None else dict(self.candidates[self.chosen]["config"])
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 digest of all fields."""
+        return digest_of(asdict(self))
+
+    @property
+    def fingerprint(self) -> str:
+        """The digest of all fields with numbers to six digits, which is that of every machine."""
+        return digest_of(_coarse(asdict(self)))
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The question that this certificate answers, in the form of `Question.told`."""
+        return {
+            "asked": self.problem,
+            "level": self.level,
+            "spend": self.use["spend"],
+            "procedure": self.procedure,
+            "groups": self.groups,
+            "seeds": self.seeds,
+            "trials": self.trials,
+            "plan": self.plan_digest,
+        }
+
+    def to_json(self) -> str:
+        """Write the certificate as JSON, with its digest."""
+        return signed_files.signed(asdict(self))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the certificate as JSON and return where it is.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+
+        Returns
+        -------
+        Path
+            The same path.
+
+        Raises
+        ------
+        CertificateError
+            If the file cannot be written.
+        """
+        return signed_files.save(path, self.to_json(), "certificate")
+
+    @classmethod
+    def from_json(cls, text: str) -> "Certificate":
+        """Read what `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+            A certificate as JSON.
+
+        Returns
+        -------
+        Certificate
+            The certificate, every field of it of the kind it must be.
+
+        Raises
+        ------
+        CertificateError
+            If the text is no certificate, or was changed after it was written.
+        """
+        names = [field.name for field in fields(cls)]
+        data = signed_files.read_signed(text, "certificate", SCHEMA, names)
+        check_certificate(data)
+        return cls(**data)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Certificate":
+        """Read a certificate from a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that `save` wrote.
+
+        Returns
+        -------
+        Certificate
+            The certificate.
+
+        Raises
+        ------
+        CertificateError
+            If the file cannot be read, is no certificate, or was changed after it was written.
+        """
+        return cls.from_json(signed_files.load(path, "certificate"))
+
+    def __str__(self) -> str:
+        return self.promise
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("configurations", f"{self.n_configs:,}, of which {len(self.candidates):,} tested"),
+            ("examples", f"{self.n_validation:,} validation, {self.n_calibration:,} calibration"),
+            ("procedure", self.procedure["name"]),
+            ("question to this data", self.use["number"]),
+            ("created", self.created),
+            ("digest", self.digest[:16]),
+        ]
+        return card("Certificate", [self.promise], rows=rows, good=self.chosen is not None)
+
+
+def issue(question: Question, result: TestResult, use: Use) -> Certificate:
+    """Write down the answer to a question."""
+    plan, told = question.plan, question.told
+    names = plan.problem.names
+    chosen = choose(plan, result)
+    candidates = [
+        {
+            "config": config,
+            "row": row,
+            "validation": dict(zip(names, risks, strict=True)),
+            "free": free,
+            "log_p_validation": finite(log_p),
+        }
+        for config, row, risks, free, log_p in zip(
+            question.candidates,
+            plan.order,
+            plan.risks,
+            plan.free,
+            plan.log_p_validation,
+            strict=True,
+        )
+    ]
+    return Certificate(
+        schema=SCHEMA,
+        created=use.created,
+        problem=told["asked"],
+        level=told["level"],
+        promise=promise_of(question, chosen, use),
+        groups=told["groups"],
+        n_validation=plan.n_validation,
+        n_calibration=result.n_calibration,
+        n_configs=plan.n_configs,
+        configs=None if question.configs is None else list(question.configs),
+        candidates=candidates,
+        space=question.space,
+        estimates=None if plan.estimates is None else [list(row) for row in plan.estimates],
+        procedure=told["procedure"],
+        families=dict(plan.families),
+        log_p=[dict(zip(names, map(finite, row), strict=True)) for row in result.log_p],
+        calibration_means=[dict(zip(names, map(float, row), strict=True)) for row in result.means],
+        passed=[bool(p) for p in result.passed],
+        chosen=chosen,
+        validation_digest=plan.validation_digest,
+        calibration_digest=result.calibration_digest,
+        plan_digest=told["plan"],
+        trials=told["trials"],
+        seeds=told["seeds"],
+        use={
+            "number": use.number,
+            "spend": question.spend,
+            "ledger": use.ledger,
+            "elsewhere": [dict(other) for other in use.elsewhere],
+        },
+        versions=dict(use.versions),
+    )
+
+
+def promise_of(question: Question, chosen: int | None, use: Use) -> str:
+    """Say what is promised of the candidate in this place, and of which groups."""
+    if chosen is None:
+        return "Nothing is promised: no configuration could be certified."
+    plan = question.plan
+    limits = " and ".join(map(str, plan.problem.risks))
+    config = config_of(question.configs, plan.order[chosen])
+    return (
+        f"With probability at least {percent(one_minus(plan.problem.delta))} over the draw of the "
+        f"calibration data, the configuration {config} has {limits} on new data from the "
+        f"same distribution.{groups_in_words(plan.groups)}{_again(use)}"
+    )
+
+
+def _again(use: Use) -> str:
+    """Say which question this is where others came before it, and where those were asked."""
+    if use.number == 1:
+        return ""
+    others = ", ".join(f"question {o['use']} of study {o['study']!r}" for o in use.elsewhere)
+    where = f" (among the others: {others})" if others else ""
+    return (
+        f" This is question {use.number} to the same calibration data{where}: the promise holds "
+        f"for each question on its own, not for all of them at once."
+    )
+
+
+def choose(plan: TestPlan, result: TestResult) -> int | None:
+    """eq:select: the position of the candidate that passed with the best free objective."""
+    valid = np.flatnonzero(result.passed)
+    return int(min(valid, key=lambda i: plan.free[i])) if len(valid) else None
+
+
+def finite(log_p: float) -> float:
+    """JSON has no infinity; nothing distinguishes p-values this small."""
+    return max(float(log_p), -1e300)
+
+
+def p_in_words(log_p: float) -> str:
+    """Write a p-value, however small.
+
+    >>> p_in_words(math.log(0.05)), p_in_words(-800.0), p_in_words(-math.inf)
+    ('0.05', '3.7e-348', '0')
+    """
+    exponent = log_p / math.log(10)
+    if exponent >= -300:
+        return f"{10**exponent:.2g}"
+    if exponent < -1e6:
+        return "0"
+    whole = math.floor(exponent)  # below what a float holds
+    return f"{10 ** (exponent - whole):.1f}e{whole}"
+
+
+def _coarse(value: Any) -> Any:
+    """Round every number that is not whole to six digits."""
+    if isinstance(value, dict):
+        return {name: _coarse(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_coarse(inner) for inner in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value

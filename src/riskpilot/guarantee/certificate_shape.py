@@ -1,0 +1,126 @@
+"""What each field of a certificate must be, checked when one is read and before it is verified."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from riskpilot.common import (
+    Shape,
+    ShapeError,
+    anything,
+    canonical,
+    digest,
+    flag,
+    integer,
+    list_of,
+    mapping_of,
+    moment,
+    number,
+    optional,
+    real,
+    record,
+    text,
+    whole,
+)
+from riskpilot.errors import CertificateError, RiskpilotError
+from riskpilot.guarantee.question import numbers_of, runs
+from riskpilot.problem import Problem
+
+SCHEMA = "riskpilot-certificate/2"
+
+
+def a_problem(value: Any, place: str) -> None:
+    """Accept a problem exactly as ``Problem.to_dict`` writes it."""
+    try:
+        written = canonical(Problem.from_dict(value).to_dict())
+    except (RiskpilotError, AttributeError, LookupError, TypeError, ValueError, OverflowError) as e:
+        raise ShapeError(f"{place} must be a problem, but it cannot be read: {e}") from None
+    if written != canonical(value):
+        raise ShapeError(f"{place} must be a problem as riskpilot writes it, but it differs")
+
+
+def a_procedure(value: Any, place: str) -> None:
+    """Accept the description of a procedure."""
+    name = value.get("name") if isinstance(value, dict) else None
+    shape = record(name=text)
+    if name == "graphical":
+        shape = record(name=text, weights=list_of(real), edges=list_of(list_of(real)))
+    elif isinstance(name, str) and name.startswith("custom: "):
+        shape = record(name=text, origin=text, digest=digest)
+    shape(value, place)
+
+
+def some_runs(value: Any, place: str) -> None:
+    """Accept trial numbers as first and last of each run, in ascending order, without overlap."""
+    list_of(list_of(whole(), 2))(value, place)
+    numbers = numbers_of(value) if all(end - begin < 10**6 for begin, end in value) else []
+    if not numbers or runs(numbers) != value or numbers != sorted(set(numbers)):
+        raise ShapeError(f"{place} must be ascending runs of trial numbers, but it is {value}")
+
+
+_P = number(-1e300, 1e-6)
+_LEVEL = number(0.0, 1.0)
+VERSIONS = record(riskpilot=text, numpy=text, scipy=text, optuna=text)
+ELSEWHERE = list_of(record(study=text, use=whole(1), digest=digest))
+# What ledgers, seals and certificates say of a question alike (`Question.told`).
+TOLD: Mapping[str, Shape] = {
+    "asked": a_problem,
+    "level": _LEVEL,
+    "spend": _LEVEL,
+    "procedure": a_procedure,
+    "groups": mapping_of(list_of(anything)),
+    "seeds": record(test=whole(), shuffle=whole(), search=optional(integer)),
+    "trials": optional(some_runs),
+    "plan": digest,
+}
+_CANDIDATE = record(
+    config=mapping_of(anything),
+    row=whole(),
+    validation=mapping_of(number()),
+    free=number(),
+    log_p_validation=_P,
+)
+_CERTIFICATE = record(
+    schema=text,
+    created=moment,
+    problem=TOLD["asked"],
+    level=TOLD["level"],
+    promise=text,
+    groups=TOLD["groups"],
+    n_validation=whole(1),
+    n_calibration=whole(1),
+    n_configs=whole(1),
+    configs=optional(list_of(mapping_of(anything))),
+    candidates=list_of(_CANDIDATE),
+    space=optional(mapping_of(mapping_of(anything))),
+    estimates=optional(list_of(list_of(number()))),
+    procedure=TOLD["procedure"],
+    families=mapping_of(text),
+    log_p=list_of(mapping_of(_P)),
+    calibration_means=list_of(mapping_of(number())),
+    passed=list_of(flag),
+    chosen=optional(whole()),
+    validation_digest=digest,
+    calibration_digest=digest,
+    plan_digest=TOLD["plan"],
+    trials=TOLD["trials"],
+    seeds=TOLD["seeds"],
+    use=record(number=whole(1), spend=TOLD["spend"], ledger=optional(digest), elsewhere=ELSEWHERE),
+    versions=VERSIONS,
+)
+
+
+def check_certificate(data: Mapping[str, Any]) -> None:
+    """Raise one sentence where a field is not what it must be."""
+    try:
+        _CERTIFICATE(data, "")
+        candidates, chosen = data["candidates"], data["chosen"]
+        if chosen is not None and chosen >= len(candidates):
+            raise ShapeError(
+                f"chosen must be one of the {len(candidates)} candidates, but it is {chosen}"
+            )
+        if data["use"]["spend"] == 0 or data["level"] == 0:
+            raise ShapeError("level and use.spend must be above 0, but one of them is 0")
+    except ShapeError as error:
+        raise CertificateError(
+            f"The certificate is malformed: {error}. Take an untouched copy."
+        ) from None

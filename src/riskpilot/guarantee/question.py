@@ -1,0 +1,136 @@
+"""A question to calibration data: all that is settled before they are opened."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from riskpilot.common import digest_of, plain
+from riskpilot.guarantee.procedures import Procedure, describe
+from riskpilot.guarantee.testing import TestPlan
+from riskpilot.losses import GroupName
+from riskpilot.problem import Problem
+
+# So many groups are named in a sentence; where there are more than one beyond, they are counted.
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Question:
+    """All that is settled before calibration data is opened.
+
+    ``problem``: with the whole delta; the plan's problem has the share of it that may be spent,
+    ``spend``. ``configs``: what every row that was considered stands for, as plain JSON; None where
+    rows have no names and go by their index. ``space``: the search space, as plain JSON, where the
+    plan goes by estimates that were smoothed over it. ``trials``: the numbers of the rows' trials,
+    where they come from a study; ``search_seed``: the seed of its search.
+    """
+
+    problem: Problem
+    plan: TestPlan
+    procedure: Procedure
+    configs: tuple[dict[str, Any], ...] | None = None
+    spend: float = 1.0
+    space: dict[str, Any] | None = None
+    trials: tuple[int, ...] | None = None
+    search_seed: int | None = None
+
+    @property
+    def candidates(self) -> tuple[dict[str, Any], ...]:
+        """The configurations that are tested, in testing order."""
+        return tuple(config_of(self.configs, row) for row in self.plan.order)
+
+    @property
+    def plan_digest(self) -> str:
+        """The digest of the plan, of the configurations, and of what the order went by.
+
+        Estimates count to six digits: a question must not hang on how another machine rounds.
+        """
+        estimates = [
+            [float(f"{estimate:.6g}") for estimate in row] for row in self.plan.estimates or ()
+        ]
+        configs = None if self.configs is None else list(self.configs)
+        return digest_of([self.plan.digest, configs, self.space, estimates])
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The question as plain JSON: what ledgers, seals and certificates say of it alike."""
+        return {
+            "asked": plain(self.problem.to_dict()),
+            "level": self.plan.problem.delta,
+            "spend": self.spend,
+            "procedure": plain(describe(self.procedure)),
+            "groups": {
+                name: [group if isinstance(group, str) else list(group) for group in groups]
+                for name, groups in self.plan.groups.items()
+            },
+            "seeds": {
+                "test": self.plan.seed,
+                "shuffle": self.plan.shuffle,
+                "search": self.search_seed,
+            },
+            "trials": None if self.trials is None else runs(self.trials),
+            "plan": self.plan_digest,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.plan.problem}{groups_in_words(self.plan.groups)}"
+
+
+def config_of(configs: Sequence[Mapping[str, Any]] | None, row: int) -> dict[str, Any]:
+    """What a row stands for; its index where rows have no names."""
+    return {"index": row} if configs is None else dict(configs[row])
+
+
+def question_digest(told: Mapping[str, Any]) -> str:
+    """Compute the digest by which a ledger knows a question again."""
+    return digest_of([told["plan"], told["procedure"], told["spend"]])
+
+
+def groups_in_words(groups: Mapping[str, Sequence[GroupName]]) -> str:
+    """Name the groups that limits are about, each sentence after a space.
+
+    >>> groups_in_words({"error": ("a", "b", "c")})
+    ' The limit on error is about these groups: a, b, c; it says nothing of any other group.'
+    >>> groups_in_words({"error": tuple("abcdefgh")})[43:]
+    'a, b, c, d, e and 3 more, listed in the certificate; it says nothing of any other group.'
+    """
+    return "".join(
+        f" The limit on {name} is about these groups: {_listed(names)}; it says nothing of any "
+        f"other group."
+        for name, names in groups.items()
+    )
+
+
+def _listed(names: Sequence[GroupName]) -> str:
+    if len(names) <= _MOST_NAMED + 1:
+        return ", ".join(map(_plain_name, names))
+    named = ", ".join(map(_plain_name, names[:_MOST_NAMED]))
+    return f"{named} and {len(names) - _MOST_NAMED} more, listed in the certificate"
+
+
+def _plain_name(name: GroupName) -> str:
+    return name if isinstance(name, str) else f"{name[0]} of label {name[1]}"
+
+
+def runs(numbers: Sequence[int]) -> list[list[int]]:
+    """Write ascending numbers as first and last of each run without a gap.
+
+    >>> runs([0, 1, 2, 4])
+    [[0, 2], [4, 4]]
+    """
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number - 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return found
+
+
+def numbers_of(found: Sequence[Sequence[int]]) -> list[int]:
+    """Read what `runs` wrote.
+
+    >>> numbers_of([[0, 2], [4, 4]])
+    [0, 1, 2, 4]
+    """
+    return [number for first, last in found for number in range(first, last + 1)]

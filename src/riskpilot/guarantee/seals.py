@@ -1,0 +1,217 @@
+"""Seals: the digest of a frozen plan, to be deposited elsewhere before calibration is opened."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from riskpilot.common import (
+    ShapeError,
+    anything,
+    canonical,
+    card,
+    digest_of,
+    list_of,
+    mapping_of,
+    moment,
+    optional,
+    record,
+    signed_files,
+    text,
+    whole,
+)
+from riskpilot.errors import CertificateError
+from riskpilot.guarantee.certificate import Certificate, now, versions
+from riskpilot.guarantee.certificate_shape import TOLD, VERSIONS
+from riskpilot.guarantee.question import Question
+
+SCHEMA = "riskpilot-seal/1"
+
+_SEAL = record(
+    schema=text,
+    created=moment,
+    study=text,
+    problem=text,
+    **TOLD,
+    configs=optional(list_of(mapping_of(anything))),
+    questions=whole(),
+    versions=VERSIONS,
+)
+_WORDS = {
+    "asked": "problem",
+    "level": "level",
+    "spend": "share of delta",
+    "procedure": "procedure",
+    "groups": "groups",
+    "seeds": "seeds",
+    "trials": "trials",
+    "configs": "configurations",
+    "plan": "plan",
+}
+
+
+@dataclass(frozen=True)
+class Seal:
+    """A question that was settled before calibration data was opened for it.
+
+    Whoever keeps a copy that the asker cannot change can tell later whether the certificate
+    answers this question, see ``verify(certificate, ..., seal=...)``.
+
+    Attributes
+    ----------
+    schema : str
+        The name of this form.
+    created : str
+        When the seal was made, in UTC, by the clock of whoever made it.
+    study : str
+        The name of the study.
+    problem : str
+        What is asked, in words.
+    asked : dict
+        The same, as ``Problem.to_dict`` writes it.
+    level, spend : float
+        The delta of the test, and the share of the problem's delta that it is.
+    procedure, groups, seeds : dict
+        How several candidates are tested, the groups that limits are about, and the seeds.
+    trials : list of pairs
+        The numbers of the trials that are considered, as first and last of each run.
+    plan : str
+        The digest of the frozen plan.
+    configs : list of dict
+        The configurations that are considered.
+    questions : int
+        How many questions the study's ledger had when the seal was made.
+    versions : dict
+        The versions of the packages that made the plan.
+    """
+
+    schema: str
+    created: str
+    study: str
+    problem: str
+    asked: dict[str, Any]
+    level: float
+    spend: float
+    procedure: dict[str, Any]
+    groups: dict[str, list[str]]
+    seeds: dict[str, int | None]
+    trials: list[list[int]] | None
+    plan: str
+    configs: list[dict[str, Any]] | None
+    questions: int
+    versions: dict[str, str]
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 digest of all fields: to deposit this one line is enough."""
+        return digest_of(asdict(self))
+
+    def to_json(self) -> str:
+        """Write the seal as JSON, with its digest."""
+        return signed_files.signed(asdict(self))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the seal as JSON and return where it is.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+
+        Returns
+        -------
+        Path
+            The same path.
+
+        Raises
+        ------
+        CertificateError
+            If the file cannot be written.
+        """
+        return signed_files.save(path, self.to_json(), "seal")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Seal":
+        """Read a seal from a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that `save` wrote.
+
+        Returns
+        -------
+        Seal
+            The seal.
+
+        Raises
+        ------
+        CertificateError
+            If the file cannot be read, is no seal, or was changed after it was written.
+        """
+        text = signed_files.load(path, "seal")
+        names = [field.name for field in fields(cls)]
+        data = signed_files.read_signed(text, "seal", SCHEMA, names)
+        try:
+            _SEAL(data, "")
+        except ShapeError as error:
+            raise CertificateError(
+                f"The seal is malformed: {error}. Take an untouched copy."
+            ) from None
+        return cls(**data)
+
+    def __str__(self) -> str:
+        n = 0 if self.configs is None else len(self.configs)
+        opened = (
+            "No question has been put to the calibration data yet."
+            if not self.questions
+            else f"The ledger had {self.questions} questions by then."
+        )
+        return (
+            f"Sealed on {self.created}, before calibration is opened: {self.problem} "
+            f"{n:,} configurations. {opened}\nDigest: {self.digest}"
+        )
+
+    def _repr_html_(self) -> str:
+        return card("Seal", str(self).splitlines(), rows=[("created", self.created)])
+
+
+def make_seal(question: Question, study: str, questions: int) -> Seal:
+    """Write down a question before it is asked."""
+    return Seal(
+        schema=SCHEMA,
+        created=now(),
+        study=study,
+        problem=str(question),
+        **question.told,
+        configs=None if question.configs is None else list(question.configs),
+        questions=questions,
+        versions=versions(),
+    )
+
+
+def differences_from_seal(seal: Seal, certificate: Certificate) -> list[str]:
+    """Say where a certificate answers another question than the one that was sealed."""
+    sealed: Mapping[str, Any] = asdict(seal)
+    found = {**certificate.told, "configs": certificate.configs}
+    differing = [name for name in _WORDS if canonical(sealed[name]) != canonical(found[name])]
+    told = [
+        f"the seal has the {_WORDS[name]} {_shown(name, sealed)}, "
+        f"the certificate has {_shown(name, found)}"
+        for name in differing
+        if name != "plan" or differing == ["plan"]  # it differs where anything else does
+    ]
+    if certificate.created < seal.created:
+        told.append(
+            f"the question was asked on {certificate.created}, before it was sealed on "
+            f"{seal.created}"
+        )
+    return told
+
+
+def _shown(name: str, data: Mapping[str, Any]) -> str:
+    value = data[name]
+    if name == "configs" and value is not None:
+        return f"{len(value):,} configurations with the digest {digest_of(value)[:16]}"
+    shown = str(value)
+    return shown if len(shown) <= 200 else shown[:197] + "..."

@@ -1,0 +1,336 @@
+"""Which candidates are tested, in which order and how: fixed from validation data alone."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from riskpilot.errors import LossError, ProblemError
+from riskpilot.guarantee.evidence import Settings, log_p, starts
+from riskpilot.guarantee.pareto import non_dominated
+from riskpilot.guarantee.procedures import Procedure, aims, check_procedure, fixed_sequence
+from riskpilot.losses import (
+    CalibrationLosses,
+    GroupName,
+    GroupSummary,
+    ValidationLosses,
+    family,
+    log_p_for_order,
+    name_in_words,
+)
+from riskpilot.problem import Problem, Risk
+from riskpilot.statistics import Start, log_normal
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+# Mean, variance and number of the validation losses of one candidate (see `p_values.Start`).
+Known = tuple[float, float, float]
+
+_SEEDS = 2**128  # seeds lie below this, as large as those that NumPy makes from fresh entropy
+
+
+@dataclass(frozen=True)
+class TestPlan:
+    """The whole test, settled before calibration data is opened.
+
+    ``order``: rows of the validation losses, in testing order; ``families``: the p-value of each
+    risk; ``risks``: validation means of the candidates, shape (n_candidates, c); ``free``: their
+    free objective; ``seed``: the user's; ``shuffle``: the seed of the order in which betting sees
+    the calibration examples (see `shuffle_seed`). ``aims``: the level at which the p-value of each
+    candidate is to be sharp; ``starts``: by risk that is bet on, what validation losses say of each
+    candidate's, by group where the worst group counts.
+    ``groups``: the names of the groups of each risk that has some; ``thresholds``: by risk, where
+    the tail of each candidate begins, on the unit scale. ``estimates``: of the risks of every
+    configuration, shape (n_configs, c), where filter and order went by them.
+    """
+
+    __test__: ClassVar[bool] = False  # not a test case, whatever its name says
+
+    problem: Problem
+    order: tuple[int, ...]
+    families: Mapping[str, str]
+    log_p_validation: tuple[float, ...]
+    risks: tuple[tuple[float, ...], ...]
+    free: tuple[float, ...]
+    n_configs: int
+    n_validation: int
+    validation_digest: str
+    seed: int
+    shuffle: int
+    aims: tuple[float, ...]
+    starts: Mapping[str, tuple[tuple[Known, ...], ...]] = field(default_factory=dict)
+    groups: Mapping[str, tuple[GroupName, ...]] = field(default_factory=dict)
+    thresholds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    estimates: tuple[tuple[float, ...], ...] | None = None
+
+    def settings(self, risk: Risk, positions: slice = slice(None)) -> Settings:
+        """How a risk of some candidates is tested; of all of them by default."""
+        known = [np.array(part[positions]) for part in self.starts.get(risk.name, ())]
+        return Settings(
+            self.families[risk.name],
+            np.array(self.aims[positions]),
+            self.shuffle,
+            tuple(Start(*part.T) for part in known),
+        )
+
+    @property
+    def digest(self) -> str:
+        content: list[Any] = [
+            self.problem.to_dict(),
+            self.order,
+            dict(self.families),
+            self.validation_digest,
+            self.seed,
+            self.shuffle,
+            self.aims,
+            dict(self.starts),
+            dict(self.groups),
+            dict(self.thresholds),
+        ]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """What the calibration data says: ``log_p`` of each candidate and risk, shape
+    (n_candidates, c), and which candidates ``passed``; ``means`` likewise. ``calibration``: the
+    opened losses, in which the candidates are ``rows``; for pictures."""
+
+    __test__: ClassVar[bool] = False
+
+    log_p: FloatArray
+    passed: BoolArray
+    means: FloatArray
+    n: npt.NDArray[np.int64]
+    n_calibration: int
+    calibration_digest: str
+    calibration: CalibrationLosses | None = field(default=None, repr=False)
+    rows: tuple[int, ...] = ()
+
+    @property
+    def worst_log_p(self) -> FloatArray:
+        """Of several risks the largest p-value counts: all limits must be kept at once."""
+        return np.asarray(self.log_p.max(axis=1))
+
+
+def freeze_plan(
+    validation: ValidationLosses,
+    *,
+    estimates: FloatArray | None = None,
+    procedure: Procedure = fixed_sequence,
+    seed: int = 0,
+) -> TestPlan:
+    """Algorithm alg:selection, lines 5 to 7: Pareto filter, then order by approximate p-value.
+
+    ``estimates``: of the risks, shape (n, c), from validation alone, where there are better ones
+    than the means, which are as they are by luck, too. Filter and order go by them. ``procedure``:
+    the one that will decide; p-values are made sharp at the levels at which it does.
+    """
+    check_procedure(procedure)
+    seed = check_seed(seed)
+    problem = validation.problem
+    summaries = {name: losses.summary for name, losses in validation.risks.items()}
+    families = {risk.name: family(risk, summaries[risk.name].binary) for risk in problem.risks}
+    means = np.column_stack([risk.from_unit(summaries[risk.name].mean) for risk in problem.risks])
+    believed = means if estimates is None else _rounded(estimates)
+    by_risk = np.column_stack(
+        [
+            log_p_for_order(risk, families[risk.name], summaries[risk.name])
+            if estimates is None
+            else log_normal(
+                risk.to_unit(believed[:, i]), summaries[risk.name].standard_error, risk.unit_limit
+            )
+            for i, risk in enumerate(problem.risks)
+        ]
+    )
+    worst = by_risk.max(axis=1)
+    # A conditional mean of three examples must not push one of three thousand aside: there, a
+    # configuration dominates only if its evidence is as good, too.
+    conditional = [risk.conditional for risk in problem.risks]
+    columns = np.column_stack([believed, validation.free, by_risk[:, conditional]])
+    candidates = np.flatnonzero(non_dominated(columns))
+    # Smallest p first; where two are equal (both 1, say) the smaller risks decide.
+    keys = (*reversed(believed[candidates].T), worst[candidates])
+    order = candidates[np.lexsort(keys)]
+    digest = validation.digest()
+    return TestPlan(
+        problem=problem,
+        order=tuple(map(int, order)),
+        families=families,
+        log_p_validation=tuple(map(float, worst[order])),
+        risks=tuple(tuple(map(float, row)) for row in means[order]),
+        free=tuple(map(float, validation.free[order])),
+        n_configs=validation.n_configs,
+        n_validation=validation.n_examples,
+        validation_digest=digest,
+        seed=seed,
+        shuffle=shuffle_seed(digest, seed),
+        aims=tuple(map(float, aims(procedure, len(order), problem.delta))),
+        starts=known(validation, families, order),
+        groups={
+            name: summary.names
+            for name, summary in summaries.items()
+            if isinstance(summary, GroupSummary)
+        },
+        thresholds={
+            name: tuple(map(float, summary.threshold[order]))
+            for name, summary in summaries.items()
+            if summary.threshold is not None
+        },
+        estimates=None if estimates is None else tuple(map(tuple, believed.tolist())),
+    )
+
+
+def check_seed(seed: int) -> int:
+    """A seed as a plain integer, or an error.
+
+    Parameters
+    ----------
+    seed : int
+        A whole number of at least 0; NumPy's integers will do.
+
+    Returns
+    -------
+    int
+        The same number.
+
+    Raises
+    ------
+    ProblemError
+        Where it is something else.
+    """
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not whole or not 0 <= seed < _SEEDS:
+        raise ProblemError(
+            f"A seed is a whole number from 0 to 2**128 - 1, but it is {_brief(seed)}. "
+            f"Use seed=0, or another number for another draw."
+        )
+    return int(seed)
+
+
+def _brief(value: object) -> str:
+    """A value as it is shown in an error; a number of thousands of digits cannot be."""
+    if isinstance(value, int) and abs(value) >= _SEEDS:
+        return "larger" if value > 0 else "negative"
+    return repr(value)
+
+
+def shuffle_seed(validation_digest: str, seed: int) -> int:
+    """The seed of the order in which betting sees the calibration examples.
+
+    An order that depends on the losses makes bets invalid, and examples may be stored in one, such
+    as sorted by label. A shuffle helps only if it is drawn anew with every sample: a fixed one
+    treats some sorted samples well each time. Validation losses are drawn anew, and they are
+    independent of calibration losses; so their digest is what the shuffle is drawn from. ``seed``,
+    the user's, makes other draws.
+    """
+    digest = hashlib.sha256(f"shuffle:{validation_digest}:{seed}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 11  # 53 bits: exact for every reader of JSON
+
+
+def known(
+    validation: ValidationLosses,
+    families: Mapping[str, str],
+    rows: Sequence[int] | npt.NDArray[np.intp],
+) -> dict[str, tuple[tuple[Known, ...], ...]]:
+    """What validation losses say of some configurations, for each risk that is bet on."""
+    found = {}
+    for risk in validation.problem.risks:
+        if families[risk.name] == "betting":
+            parts = starts(risk, validation.risks[risk.name].summary)
+            found[risk.name] = tuple(_plain(start.of(np.asarray(rows))) for start in parts)
+    return found
+
+
+def _plain(start: Start) -> tuple[Known, ...]:
+    columns = start.mean.tolist(), start.variance.tolist(), start.n.tolist()
+    return tuple(zip(*columns, strict=True))
+
+
+def _rounded(estimates: FloatArray) -> FloatArray:
+    """To nine significant digits: an order must not hang on how another machine rounds."""
+    with np.errstate(divide="ignore"):
+        digits = 8 - np.floor(np.log10(np.abs(estimates)))
+    scale = 10.0 ** np.where(np.isfinite(digits), digits, 0.0)
+    rounded: FloatArray = np.round(estimates * scale) / scale
+    return rounded
+
+
+def run_test(
+    plan: TestPlan,
+    calibration: CalibrationLosses,
+    procedure: Procedure,
+    rows: Sequence[int] | None = None,
+) -> TestResult:
+    """Algorithm alg:selection, lines 8 and 9: open the calibration losses and test.
+
+    ``rows``: where the candidates stand in the calibration losses; as in the plan by default.
+    """
+    problem = plan.problem
+    check_procedure(procedure)
+    chosen = list(plan.order if rows is None else rows)
+    for name, groups in plan.groups.items():
+        _check_groups(name, groups, calibration)
+    columns = [
+        log_p(
+            risk,
+            calibration.risks[risk.name],
+            chosen,
+            plan.settings(risk),
+            thresholds=np.array(plan.thresholds.get(risk.name, ())),
+        )
+        for risk in problem.risks
+    ]
+    by_risk = np.column_stack(columns)
+    passed = _decide(procedure, by_risk.max(axis=1), problem.delta)
+    summaries = [calibration.risks[name].summary for name in problem.names]
+    means = [
+        risk.from_unit(summary.mean[chosen])
+        for risk, summary in zip(problem.risks, summaries, strict=True)
+    ]
+    return TestResult(
+        log_p=by_risk,
+        passed=passed,
+        means=np.column_stack(means),
+        n=np.column_stack([summary.n[chosen] for summary in summaries]),
+        n_calibration=calibration.n_examples,
+        calibration_digest=calibration.digest(chosen),
+        calibration=calibration,
+        rows=tuple(chosen),
+    )
+
+
+def _decide(procedure: Procedure, log_p: FloatArray, delta: float) -> BoolArray:
+    """What the procedure says, checked: it may be the user's own."""
+    returned: Any = procedure(log_p, delta)
+    try:
+        passed = np.asarray(returned)
+    except ValueError:  # rows of different lengths
+        passed = np.empty(0, dtype=object)
+    if passed.shape != log_p.shape or passed.dtype != bool:
+        raise LossError(
+            f"A procedure must return one boolean per candidate, shape {log_p.shape}, but it "
+            f"returned shape {passed.shape} of type {passed.dtype}. Return log_p < threshold."
+        )
+    return passed
+
+
+def _check_groups(
+    name: str, planned: tuple[GroupName, ...], calibration: CalibrationLosses
+) -> None:
+    summary = calibration.risks[name].summary
+    assert isinstance(summary, GroupSummary)
+    odd = sorted(set(planned) ^ set(summary.names))
+    if odd:
+        where, other = (
+            ("validation", "calibration") if odd[0] in planned else ("calibration", "validation")
+        )
+        raise LossError(
+            f"Risk {name!r}: validation and calibration need the same groups, but "
+            f"{name_in_words(odd[0])} is in {where} and not in {other}. Bring examples of it, or "
+            f"name the groups that count: groups=(...) of the statistic."
+        )

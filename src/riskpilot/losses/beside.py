@@ -1,0 +1,180 @@
+"""What stands beside losses, one for each example: groups, labels, weights, a reference."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from riskpilot.errors import LossError
+from riskpilot.losses.arrays import in_double, number_array, outside, shown, text_array
+from riskpilot.losses.summaries import GroupName, name_in_words
+from riskpilot.problem import Risk
+from riskpilot.statistics import Contrast, Grouped, GroupGap
+
+FloatArray = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """``names`` of the groups, and for each example the position of its group among them, or -1
+    where it belongs to none of them; shape (m,)."""
+
+    names: tuple[GroupName, ...]
+    codes: npt.NDArray[np.int64]
+
+    @property
+    def digest(self) -> bytes:
+        parts = [(name,) if isinstance(name, str) else name for name in self.names]
+        texts = [b"%d" % len(part) for part in parts] + [t.encode() for p in parts for t in p]
+        return digest_of(*texts, self.codes.astype("<i8").tobytes())
+
+    def members(self, position: int) -> npt.NDArray[np.intp]:
+        return np.flatnonzero(self.codes == position)
+
+
+def digest_of(*parts: bytes) -> bytes:
+    """Compute the SHA-256 digest of parts, each with its length: other parts never look alike."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.digest()
+
+
+def read_groups(risk: Risk, beside: Mapping[str, npt.ArrayLike], m: int, split: str) -> Groups:
+    """The groups of one split, checked. ``beside``: by name, shape (m,), or equal rows of it."""
+    statistic = risk.statistic
+    assert isinstance(statistic, Grouped)
+    where = f"{split}: the groups {risk.groups!r} of {risk.name!r}"
+    known, codes = _read_labels(risk, beside, risk.groups, "groups", m, split)
+    wanted = statistic.groups or known
+    for name in wanted:
+        if name not in known:
+            raise LossError(
+                f"{where}: group {name!r} has no example; there are {_listed(known)}. "
+                f"A group without examples cannot be judged: bring some, or leave it out."
+            )
+    if isinstance(statistic, Contrast) and len(wanted) < 2:
+        raise LossError(
+            f"{where}: a comparison needs two groups, but all examples are of {known[0]!r}. "
+            f"Check the column that the groups were taken from."
+        )
+    places = {name: place for place, name in enumerate(wanted)}
+    place = np.array([places.get(name, -1) for name in known])
+    groups = Groups(wanted, place[codes])
+    if isinstance(statistic, GroupGap) and statistic.within is not None:
+        labels = _read_labels(risk, beside, statistic.within, "labels", m, split)
+        return _parted(groups, *labels, where)
+    return groups
+
+
+def _read_labels(
+    risk: Risk, beside: Mapping[str, npt.ArrayLike], name: str, what: str, m: int, split: str
+) -> tuple[tuple[str, ...], npt.NDArray[np.intp]]:
+    """The different texts of an array beside the losses, and which of them each example has."""
+    where = f"{split}: the {what} {name!r} of {risk.name!r}"
+    values = beside.get(name)
+    if values is None:
+        raise LossError(
+            f"{where} are missing. Pass the {what[:-1]} of every example beside the losses: "
+            f'{split}={{"{risk.name}": losses, "{name}": array}}.'
+        )
+    texts = text_array(values, where)
+    if texts.ndim == 2 and len(texts) and (texts == texts[:1]).all():
+        texts = texts[0]
+    if texts.shape != (m,):
+        raise LossError(
+            f"{where} must name one {what[:-1]} per example, shape ({m},), but their shape is "
+            f"{texts.shape}. They are the same for every configuration."
+        )
+    found, codes = np.unique(texts, return_inverse=True)
+    names = tuple(map(str, found))
+    for name in names:
+        if not _is_unicode(name):
+            raise LossError(
+                f"{where} must be texts that can be written, but {name!r} is no Unicode. Decode it "
+                f"with the encoding that it was written in."
+            )
+    return names, codes.reshape(-1)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:20]) + (f" and {len(names) - 20:,} others" if len(names) > 20 else "")
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be written as UTF-8, unlike one with half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _parted(
+    groups: Groups, labels: tuple[str, ...], codes: npt.NDArray[np.intp], where: str
+) -> Groups:
+    """Every group parted by label: each part is a group of its own, and all must have examples."""
+    unsorted = [(str(group), label) for group in groups.names for label in labels]
+    names = tuple(sorted(unsorted))  # as they come back from a record
+    places = {name: place for place, name in enumerate(names)}
+    place = np.array([places[name] for name in unsorted])
+    joint = np.where(groups.codes < 0, -1, place[groups.codes * len(labels) + codes])
+    sizes = np.bincount(joint[joint >= 0], minlength=len(names))
+    if (sizes == 0).any():
+        empty = names[int(np.argmin(sizes))]
+        raise LossError(
+            f"{where}: group {name_in_words(empty)} has no example. Groups are compared within "
+            f"each label: bring some examples, or leave the group out."
+        )
+    return Groups(names, joint.astype(np.int64))
+
+
+def read_numbers(
+    risk: Risk, beside: Mapping[str, npt.ArrayLike], name: str, what: str, m: int, split: str
+) -> Array:
+    """Numbers that stand beside the losses, in the type that they have: shape (m,), or a table of
+    equal rows."""
+    where = f"{split}: the {what} {name!r} of {risk.name!r}"
+    values = beside.get(name)
+    if values is None:
+        raise LossError(
+            f"{where} are missing. Pass one number per example beside the losses: "
+            f'{split}={{"{risk.name}": losses, "{name}": array}}.'
+        )
+    numbers = number_array(values, where)
+    if (
+        numbers.ndim == 2
+        and len(numbers)
+        and ((numbers == numbers[:1]) | (np.isnan(numbers) & np.isnan(numbers[:1]))).all()
+    ):
+        numbers = numbers[0]
+    if numbers.shape != (m,):
+        raise LossError(
+            f"{where} must be one number per example, shape ({m},), but their shape is "
+            f"{numbers.shape}. They are the same for every configuration."
+        )
+    return numbers
+
+
+def read_weights(
+    risk: Risk, beside: Mapping[str, npt.ArrayLike], m: int, split: str
+) -> FloatArray | None:
+    """The weights of the examples as shares of the largest that there can be; shape (m,)."""
+    largest = risk.largest_weight
+    if risk.weights is None or largest is None:
+        return None
+    weights = read_numbers(risk, beside, risk.weights, "weights", m, split)
+    bad = weights[outside(weights, 0.0, largest) | np.isnan(weights)]
+    if bad.size:
+        raise LossError(
+            f"{split}: the weights {risk.weights!r} of {risk.name!r} must lie in "
+            f"[0, {largest:g}], the bound that was declared, but one is {shown(float(bad[0]))}. "
+            f"Declare a bound that holds for all examples there can be: a bound read off the "
+            f"sample proves nothing."
+        )
+    return np.asarray(in_double(weights, largest) / largest)

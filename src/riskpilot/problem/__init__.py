@@ -1,0 +1,22 @@
+"""What is limited, what is minimised, how sure the promise must be, and what names mean."""
+
+from riskpilot.problem.metrics import Codes, Metric
+from riskpilot.problem.names import KNOWN, Meaning, check_minimized, meaning, near
+from riskpilot.problem.notation import number, parse_risk
+from riskpilot.problem.problem import Problem, Risk
+from riskpilot.problem.risk import P_VALUES
+
+__all__ = [
+    "KNOWN",
+    "P_VALUES",
+    "Codes",
+    "Meaning",
+    "Metric",
+    "Problem",
+    "Risk",
+    "check_minimized",
+    "meaning",
+    "near",
+    "number",
+    "parse_risk",
+]

@@ -1,0 +1,273 @@
+"""What a name means: the losses, their direction, their condition, and what is limited of them.
+
+This is the one place that decides it. A name is read without regard to case, spaces, hyphens and
+underscores, so that "Worst-group error" says what "worst_group_error" says.
+"""
+
+import difflib
+from dataclasses import dataclass
+
+from riskpilot.common import shown
+from riskpilot.errors import ProblemError
+from riskpilot.problem.metrics import METRICS, Metric
+from riskpilot.problem.sounds import said_statistic, sounds_larger, words_of
+from riskpilot.statistics import (
+    CVaR,
+    Difference,
+    GroupGap,
+    Mean,
+    Quantile,
+    Ratio,
+    Statistic,
+    WorstGroup,
+)
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a known name says.
+
+    ``metric``: what its losses are. ``statistic``: what is limited of them, where the name says
+    it; None where it leaves that open. ``opposite``: of a name that is better when larger, a known
+    one to make small instead.
+    """
+
+    metric: Metric
+    statistic: Statistic | None = None
+    opposite: str | None = None
+
+    @property
+    def loss_words(self) -> str:
+        """The losses in words."""
+        if isinstance(self.statistic, Difference):
+            return f"{self.metric.loss_words}; those of the reference likewise"
+        return self.metric.loss_words
+
+    @property
+    def conditional(self) -> bool:
+        """Whether only some examples count."""
+        return self.metric.conditional
+
+    @property
+    def better_when_larger(self) -> bool:
+        """Whether the number of that name is better when larger."""
+        return larger_is_better(self, self.statistic or Mean())
+
+
+_OPPOSITES = {
+    "accuracy": "error",
+    "selective_accuracy": "selective_error",
+    "coverage": "abstention",
+    "specificity": "false_positive_rate",
+    "recall": "false_negative_rate",
+    "precision": "false_discovery_rate",
+}
+_SELECTED, _RECALL = METRICS["selection_rate"], METRICS["recall"]
+KNOWN: dict[str, Meaning] = {
+    **{name: Meaning(metric, None, _OPPOSITES.get(name)) for name, metric in METRICS.items()},
+    **{
+        f"worst_group_{name}": Meaning(
+            metric,
+            WorstGroup(),
+            f"worst_group_{_OPPOSITES[name]}" if metric.better_when_larger else None,
+        )
+        for name, metric in METRICS.items()
+    },
+    **{f"{name}_gap": Meaning(metric, GroupGap()) for name, metric in METRICS.items()},
+    # Of accuracy, not of errors: who hands examples over answers fewer of them right.
+    **{
+        f"{name}_drop": Meaning(metric, Difference())
+        for name, metric in METRICS.items()
+        if metric.better_when_larger
+    },
+    "demographic_parity_gap": Meaning(_SELECTED, GroupGap()),
+    "demographic_parity_ratio": Meaning(_SELECTED, Ratio(), "demographic_parity_gap"),
+    "equal_opportunity_gap": Meaning(_RECALL, GroupGap()),
+    "equalized_odds_gap": Meaning(_SELECTED, GroupGap(within="label")),
+}
+_SHORT = {
+    "fpr": "false_positive_rate",
+    "fnr": "false_negative_rate",
+    "tpr": "recall",
+    "tnr": "specificity",
+    "fdr": "false_discovery_rate",
+    "ppv": "precision",
+    "sensitivity": "recall",
+    "true_positive_rate": "recall",
+    "true_negative_rate": "specificity",
+}
+ALIASES: dict[str, str] = {
+    alias: name
+    for short, long in _SHORT.items()
+    for alias, name in (
+        (short, long),
+        (f"worst_group_{short}", f"worst_group_{long}"),
+        (f"{short}_gap", f"{long}_gap"),
+        (f"{short}_drop", f"{long}_drop"),
+    )
+    if name in KNOWN
+}
+
+
+def meaning(name: str) -> Meaning | None:
+    """What a name says; None where it is the user's own.
+
+    >>> meaning("Worst-group error").statistic, meaning("fpr").metric.name, meaning("harm")
+    (WorstGroup(groups=None), 'false_positive_rate', None)
+    """
+    key = "_".join(words_of(name))
+    return KNOWN.get(ALIASES.get(key, key))
+
+
+def larger_is_better(known: Meaning | None, statistic: Statistic) -> bool:
+    """Whether a limit on this is a lower one: metric and statistic decide it together.
+
+    A gap and a drop are better when smaller, whatever they are gaps and drops of.
+    """
+    match statistic:
+        case Ratio():
+            return True
+        case GroupGap() | Difference():
+            return False
+    return known is not None and known.metric.better_when_larger
+
+
+def statistic_of(name: str, given: Statistic | None) -> Statistic:
+    """What is limited: what was given, or what the name says, which must not contradict it."""
+    known = meaning(name)
+    said = None if known is None else known.statistic
+    if given is None:
+        if said is None and known is None and (part := said_statistic(name)) is not None:
+            raise ProblemError(
+                f"A limit is on the mean of the losses unless it is said otherwise, but the name "
+                f"{name!r} says {part}. Give it; or write statistic=Mean() where every loss is "
+                f"such a number already."
+            )
+        given = said or Mean()
+    if said is not None and not _agree(said, given):
+        raise ProblemError(
+            f"The name {name!r} says that a {type(said).__name__} is limited, but the statistic is "
+            f"{given!r}. Leave the statistic out, or use a name that says what is limited."
+        )
+    if known is not None:
+        _check_metric(name, known, given)
+    return given
+
+
+def _agree(said: Statistic, given: Statistic) -> bool:
+    """Whether a statistic is of the kind that a name says; which groups it names is open."""
+    if isinstance(said, GroupGap) and isinstance(given, GroupGap):
+        return (said.within is None) == (given.within is None)
+    return type(said) is type(given)
+
+
+def _check_metric(name: str, known: Meaning, statistic: Statistic) -> None:
+    """Refuse statistics of a metric's losses that are not those of the metric."""
+    metric = known.metric
+    if isinstance(statistic, Difference) and metric.condition == "prediction":
+        raise ProblemError(
+            f"{name!r} counts other examples for every set of predictions, so that no difference "
+            f"against a reference can be taken example by example, but the statistic is "
+            f"{statistic!r}. Limit {name!r} itself; or the difference of a metric that counts the "
+            f"same examples for both, such as 'error'."
+        )
+    if not metric.better_when_larger:
+        return
+    loss = _OPPOSITES[metric.name]
+    match statistic:
+        case Quantile() | CVaR() | Ratio() | GroupGap(directed=True):
+            raise ProblemError(
+                f"{name!r} is better when larger and its losses are those of one minus it, so that "
+                f"{statistic!r} of the losses is not that of {name!r}. Limit it under the name of "
+                f"the losses, {loss!r}."
+            )
+
+
+def check_direction(name: str, statistic: Statistic, bound: float, *, lower: bool) -> None:
+    """Refuse a lower limit on what is better when smaller, and the other way round."""
+    known, how = meaning(name), "at_least" if lower else "at_most"
+    larger = larger_is_better(known, statistic)
+    if lower == larger:
+        return
+    if known is None and not isinstance(statistic, Ratio | GroupGap | Difference):
+        raise ProblemError(
+            f"at_least goes with metrics that are known to be better when larger, but "
+            f"{name!r} is no metric that riskpilot knows.{near(name)} Record the loss instead, one "
+            f"minus the quantity, and give it limit=."
+        )
+    what = _subject(name, known, statistic)
+    right = "at_most=" if not larger else "at_least="
+    if larger and not isinstance(statistic, Ratio):
+        right += shown(bound)
+    raise ProblemError(
+        f"{what} is better when {'larger' if larger else 'smaller'}, but it was given "
+        f"{how}={shown(bound)}. Write {right}."
+    )
+
+
+def check_limit(name: str, statistic: Statistic, limit: float | None) -> None:
+    """Refuse a limit on losses under a name that speaks of the opposite."""
+    known = meaning(name)
+    if known is None:
+        if not isinstance(statistic, GroupGap | Ratio):
+            check_sounds(name)
+        return
+    ratio_of_losses = isinstance(statistic, Ratio) and known.statistic is None
+    if limit is None or ratio_of_losses or not larger_is_better(known, statistic):
+        return
+    raise ProblemError(
+        f"{name!r} is better when larger, but limit={shown(limit)} is an upper limit, on losses. "
+        f"Write Risk({name!r}, at_least={shown(limit)}) for a {name} of at least {shown(limit)}. "
+        f"Its losses: {known.loss_words}."
+    )
+
+
+def _subject(name: str, known: Meaning | None, statistic: Statistic) -> str:
+    """How a message speaks of what is limited."""
+    of_its_own = known is None or known.statistic is None
+    match statistic:
+        case GroupGap() if of_its_own:
+            return f"A gap of {name!r}"
+        case Difference() if of_its_own:
+            return f"A difference of {name!r}"
+        case Ratio() if of_its_own:
+            return f"A ratio of {name!r}"
+    return repr(name)
+
+
+def near(name: object) -> str:
+    """A hint at a known name that is close, as a sentence with a space before it; or nothing."""
+    found = difflib.get_close_matches(str(name), [*KNOWN, *ALIASES], n=1)
+    return f" Did you mean {found[0]!r}?" if found else ""
+
+
+def check_minimized(name: str) -> None:
+    """Refuse to minimise what is better when larger."""
+    known = meaning(name)
+    larger = sounds_larger(name) if known is None else known.better_when_larger
+    if not larger:
+        return
+    opposite = None if known is None else known.opposite
+    way_out = (
+        f"Write minimize={opposite!r}."
+        if opposite is not None
+        else f"Record one minus it, or its negative, under a name that says so: "
+        f"minimize={_as_loss(name)!r}."
+    )
+    raise ProblemError(
+        f"minimize names what to make small, but {name!r} is better when larger. {way_out}"
+    )
+
+
+def check_sounds(name: str) -> None:
+    """Refuse a limit on losses under a name, not a known one, that says "larger is better"."""
+    if sounds_larger(name):
+        raise ProblemError(
+            f"A limit is on losses, which are better when smaller, but the name {name!r} says that "
+            f"larger is better.{near(name)} Record the loss, such as one minus the quantity, under "
+            f"a name that says so: Risk({_as_loss(name)!r}, limit=...)."
+        )
+
+
+def _as_loss(name: str) -> str:
+    return f"one_minus_{'_'.join(words_of(name)) or name}"

@@ -1,0 +1,498 @@
+"""A limit on a number made of losses: what is limited, in which direction, and in which words."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import InitVar, dataclass, replace
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from riskpilot.common import finite_number, is_flag, is_name, one_minus, shown, told
+from riskpilot.errors import ProblemError
+from riskpilot.problem import names
+from riskpilot.statistics import CVaR, Difference, GroupGap, Quantile, Ratio, Statistic, WorstGroup
+from riskpilot.statistics import kinds as measures
+
+Number = TypeVar("Number", float, npt.NDArray[np.float64])
+
+P_VALUES = ("auto", "binomial", "betting", "hoeffding_bentkus", "hoeffding")
+# The tests of statistics that not every family can test.
+_TESTS: dict[type[Statistic], tuple[str, ...]] = {
+    GroupGap: ("auto", "betting"),
+    Ratio: ("auto", "betting"),
+    Quantile: ("auto", "binomial"),
+    CVaR: ("auto", "betting"),
+    Difference: ("auto", "betting"),
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Risk:
+    """A number made of losses, their mean unless said otherwise, that is kept within a limit.
+
+    A name that riskpilot knows, such as ``"recall"`` or ``"worst_group_error"``, says what the
+    losses are (`loss_words`), which examples count, what is limited and whether larger is better;
+    all of it holds however the limit is given. Any other name is one's own and says nothing.
+
+    Parameters
+    ----------
+    name : str
+        The name under which the losses stand in what is passed to a selection or a study.
+    limit : float, optional
+        The largest value allowed, in the units of the losses. None leaves it open until the first
+        evaluations are there (`suggest_limits`). Refused under names that are better when larger:
+        these take ``at_least``.
+    low, high : float, default 0 and 1
+        The range of the losses, known beforehand.
+    conditional : bool, default False
+        Whether a NaN loss means that the example does not count, so that the risk is a mean given
+        a condition. Without it a NaN is an error. Follows from a known name.
+    p_value : str, default "auto"
+        The test; "auto" is exact binomial for 0/1 losses and betting otherwise.
+    statistic : statistic, optional
+        What is limited, such as `WorstGroup` or `CVaR`. By default what the name says, and the
+        mean under a name of one's own. One that contradicts the name is refused.
+    groups : str, default "groups"
+        For a statistic of groups, the name under which the groups of the examples stand beside the
+        losses.
+    complement : bool, default False
+        Whether the losses are one minus what the name says. Follows from ``at_least``.
+    weights : str, optional
+        The name under which weights of the examples stand beside the losses; every mean is then
+        the weighted one.
+    largest_weight : float, optional
+        The largest weight that there can be, known beforehand; weights lie in
+        [0, ``largest_weight``].
+    at_most, at_least : float, optional
+        The limit in the words of the name, instead of ``limit``. With ``at_least`` the losses, and
+        ``limit``, are those of one minus it.
+
+    Raises
+    ------
+    ProblemError
+        Where name, limit, direction and statistic cannot be meant together.
+
+    Examples
+    --------
+    >>> Risk("error", limit=0.175)
+    Risk(name='error', limit=0.175, low=0.0, high=1.0, conditional=False, p_value='auto')
+    >>> print(Risk("precision", at_least=0.9), Risk("precision", at_least=0.9).limit)
+    precision >= 0.9 0.1
+    >>> print(Risk("worst_group_error", 0.2))
+    worst_group_error <= 0.2 (worst group's mean)
+    """
+
+    name: str
+    limit: float | None = None
+    low: float = 0.0
+    high: float = 1.0
+    conditional: bool = False
+    p_value: str = "auto"
+    statistic: Statistic = None  # type: ignore[assignment]  # never None once it is made
+    groups: str = "groups"
+    complement: bool = False
+    weights: str | None = None
+    largest_weight: float | None = None
+    at_most: InitVar[float | None] = None
+    at_least: InitVar[float | None] = None
+
+    def __post_init__(self, at_most: float | None, at_least: float | None) -> None:
+        self._check_words()
+        self._set("statistic", names.statistic_of(self.name, self.statistic))
+        known = names.meaning(self.name)
+        self._set("conditional", self.conditional or (known is not None and known.conditional))
+        self._read_range()
+        self._read_limit(at_most, at_least)
+        self._check_weights()
+        self._check_statistic()
+        self._check_limit()
+
+    def _set(self, field: str, value: object) -> None:
+        object.__setattr__(self, field, value)
+
+    def _check_words(self) -> None:
+        """Refuse names, flags and a statistic that are of no use as such."""
+        name = self.name
+        if not is_name(name):
+            raise ProblemError(
+                f"A risk is named by a non-empty text without control characters, but the name is "
+                f'{told(name)}. Name it: Risk("error", limit=0.1).'
+            )
+        for field in ("conditional", "complement"):
+            if not is_flag(getattr(self, field)):
+                raise ProblemError(
+                    f"Risk {name!r}: {field} is True or False, but it is "
+                    f"{told(getattr(self, field))}. Leave it out for what the name says."
+                )
+            self._set(field, bool(getattr(self, field)))
+        if self.statistic is not None and not measures.is_statistic(self.statistic):
+            raise ProblemError(
+                f"Risk {name!r}: the statistic says what is limited about the losses, but it is "
+                f"{told(self.statistic)}. Use Mean(), WorstGroup(), GroupGap(), Ratio(), "
+                f"Quantile(0.95), CVaR(0.95) or Difference()."
+            )
+        if not isinstance(self.p_value, str) or self.p_value not in P_VALUES:
+            raise ProblemError(
+                f"Risk {name!r}: p_value must be one of {', '.join(P_VALUES)}, "
+                f"but it is {told(self.p_value)}. Leave it out for 'auto'."
+            )
+        if not is_name(self.groups):
+            raise ProblemError(
+                f"Risk {name!r}: groups is the name under which the groups stand beside the "
+                f'losses, but it is {told(self.groups)}. Write groups="sex" and pass '
+                f'{{"{name}": losses, "sex": array}}.'
+            )
+
+    def _number(self, field: str, value: object) -> float:
+        number = finite_number(value)
+        if number is None:
+            raise ProblemError(
+                f"Risk {self.name!r}: {field} must be a finite number, but it is {told(value)}. "
+                f"Give it as a float, such as {field}=0.1."
+            )
+        return number
+
+    def _read_range(self) -> None:
+        for field in ("low", "high"):
+            self._set(field, self._number(field, getattr(self, field)))
+        if not self.low < self.high:
+            raise ProblemError(
+                f"Risk {self.name!r}: the range needs low < high, but it is [{self.low}, "
+                f"{self.high}]. Declare the smallest and the largest loss that can occur."
+            )
+        if not math.isfinite(2 * (self.high - self.low)):
+            raise ProblemError(
+                f"Risk {self.name!r}: the range of the losses must be a finite number wide, but it "
+                f"is [{self.low}, {self.high}]. Measure the losses in larger units."
+            )
+
+    def _read_limit(self, at_most: float | None, at_least: float | None) -> None:
+        """Bring the limit into the units of the losses, whichever way it was given."""
+        name, statistic = self.name, self.statistic
+        given = {"limit": self.limit, "at_most": at_most, "at_least": at_least}
+        told_limits = [field for field, value in given.items() if value is not None]
+        if len(told_limits) > 1:
+            raise ProblemError(
+                f"Risk {name!r}: a risk has one limit, but more than one of limit, at_most and "
+                f"at_least is given. Keep one of them."
+            )
+        field = told_limits[0] if told_limits else None
+        bound = None if field is None else self._number(field, given[field])
+        larger = names.larger_is_better(names.meaning(name), statistic)
+        if self.complement and not larger:
+            raise ProblemError(
+                f"Risk {name!r}: complement says that the name is better when larger, but it is "
+                f"not known to be. Leave complement out, and record the loss."
+            )
+        if bound is not None and field != "limit":
+            names.check_direction(name, statistic, bound, lower=field == "at_least")
+        if not self.complement and field != "at_least":
+            names.check_limit(name, statistic, bound)
+        if field == "at_least" or (larger and field is None):
+            self._set("complement", True)
+        if field == "at_least" and bound is not None:
+            bound = one_minus(bound)
+        self._set("limit", bound)
+
+    def _check_statistic(self) -> None:
+        name, statistic = self.name, self.statistic
+        if self.groups != "groups" and not self.needs_groups:
+            raise ProblemError(
+                f"Risk {name!r}: a limit on the {self.words or 'mean'} knows no groups, but groups "
+                f"is {self.groups!r}. Say what is limited, statistic=WorstGroup(), GroupGap() or "
+                f"Ratio(); or leave groups out."
+            )
+        if isinstance(statistic, Ratio) and self.low != 0:
+            raise ProblemError(
+                f"Risk {name!r}: a ratio of means needs losses from 0 upwards, but low is "
+                f"{self.low:g}. Shift the losses, or limit a GroupGap."
+            )
+        if (
+            self.complement
+            and not isinstance(statistic, Ratio)
+            and (self.low, self.high) != (0.0, 1.0)
+        ):
+            raise ProblemError(
+                f"Risk {name!r}: the losses are one minus a share and lie in [0, 1], but the range "
+                f"is [{self.low:g}, {self.high:g}]. Leave low and high out, and give the limit as "
+                f"a share: at_least=0.9."
+            )
+        if self.p_value not in self.tests:
+            tests, what = " or ".join(self.tests), type(statistic).__name__
+            if self.weights is not None:
+                what += " with weights"
+            raise ProblemError(
+                f"Risk {name!r}: a {what} is tested by {tests}, "
+                f"but p_value is {self.p_value!r}. Leave it out."
+            )
+
+    def _check_limit(self) -> None:
+        if self.limit is None or (
+            self.bottom < self.limit < self.top and 0 < self.to_unit(self.limit) < 1
+        ):
+            return
+        if self.complement:
+            raise ProblemError(
+                f"Risk {self.name!r}: a lower limit must lie strictly between 0 and 1, but it is "
+                f"{self.bound}. A limit at an end is either always or never kept; move the limit."
+            )
+        raise ProblemError(
+            f"Risk {self.name!r}: the limit must lie strictly inside the range of the "
+            f"{self.words or 'losses'}, ({self.bottom}, {self.top}), but it is {self.limit}. A "
+            f"limit at an end is either always or never kept; move the limit, or declare the range "
+            f"of the losses with low= and high=."
+        )
+
+    def _check_weights(self) -> None:
+        name, largest = self.name, self.largest_weight
+        if self.weights is None and largest is None:
+            return
+        if not is_name(self.weights):
+            raise ProblemError(
+                f"Risk {name!r}: weights is the name under which the weights of the examples stand "
+                f"beside the losses, but it is {told(self.weights)}. Write "
+                f'weights="weights" and pass {{"{name}": losses, "weights": array}}.'
+            )
+        number = finite_number(largest)
+        if number is None or not number > 0:
+            raise ProblemError(
+                f"Risk {name!r}: weights need the largest weight that there can be, known "
+                f"beforehand, but largest_weight is {told(largest)}. Without a bound no test is "
+                f"valid: clip the weights, and write largest_weight= the point where they are "
+                f"clipped."
+            )
+        self._set("largest_weight", number)
+        if isinstance(self.statistic, GroupGap | Ratio):
+            raise ProblemError(
+                f"Risk {name!r}: no valid test is known here for a {type(self.statistic).__name__} "
+                f"of weighted examples, but weights is {self.weights!r}. Limit the WorstGroup; or, "
+                f"where the weights are known to have mean 1 in every group, weight the losses "
+                f"beforehand with riskpilot.weighted."
+            )
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """What ``p_value`` may be for this statistic."""
+        if self.weights is not None:
+            return ("auto", "betting")
+        return _TESTS.get(type(self.statistic), P_VALUES)
+
+    @property
+    def needs_groups(self) -> bool:
+        return isinstance(self.statistic, WorstGroup | GroupGap | Ratio)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names under which texts stand beside the losses: groups, and labels within which
+        they are compared."""
+        if not self.needs_groups:
+            return ()
+        within = self.statistic.within if isinstance(self.statistic, GroupGap) else None
+        return (self.groups,) if within is None else (self.groups, within)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The names under which numbers stand beside the losses: those of a reference, weights."""
+        reference = self.statistic.reference if isinstance(self.statistic, Difference) else None
+        return tuple(name for name in (reference, self.weights) if name is not None)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The smallest and the largest number of one example: of a difference, where that is
+        limited."""
+        if isinstance(self.statistic, Difference):
+            return self.low - self.high, self.high - self.low
+        return self.low, self.high
+
+    @property
+    def bottom(self) -> float:
+        """The smallest value that the statistic can have."""
+        match self.statistic:
+            case Difference() | GroupGap(directed=True):
+                return self.low - self.high
+            case GroupGap() | Ratio():
+                return 0.0
+        return self.low
+
+    @property
+    def top(self) -> float:
+        """The largest value that the statistic can have."""
+        match self.statistic:
+            case Difference() | GroupGap():
+                return self.high - self.low
+            case Ratio():
+                return 1.0
+        return self.high
+
+    @property
+    def label(self) -> str:
+        """What the numbers of this risk are called: "1 - recall", where they are those of misses.
+
+        >>> Risk("recall", 0.1, statistic=GroupGap()).label
+        'gap of recall'
+        """
+        return f"1 - {self.subject}" if self.complement else self.subject
+
+    @property
+    def subject(self) -> str:
+        """What the limit is on: the name, and before it what turns its direction."""
+        known = names.meaning(self.name)
+        if known is not None and known.statistic is not None:
+            return self.name  # it says what is limited
+        larger = known is not None and known.metric.better_when_larger
+        match self.statistic:
+            case Ratio() if self.complement:
+                return f"ratio of {self.name}"
+            case GroupGap() if larger:
+                return f"gap of {self.name}"
+            case Difference() if larger:
+                return f"drop of {self.name}"
+        return self.name
+
+    @property
+    def words(self) -> str:
+        """What is limited, in words; empty for the mean of all examples.
+
+        >>> Risk("error", 0.1, weights="w", largest_weight=4).words
+        'mean, weighted by w'
+        >>> Risk("wrong", 0.1, conditional=True).words
+        'mean of the examples that count'
+        """
+        by = self.groups if self.needs_groups and self.groups != "groups" else None
+        what = measures.words(self.statistic, by=by, larger=self.complement)
+        known = names.meaning(self.name)
+        if self.conditional and (known is None or not known.conditional):
+            what = f"{what or 'mean'} of the examples that count"
+        return what if self.weights is None else f"{what or 'mean'}, weighted by {self.weights}"
+
+    @property
+    def title(self) -> str:
+        """What the numbers of this risk are called, and what is limited: for tables and axes.
+
+        >>> Risk("latency", 50, high=1000, statistic=Quantile(0.95)).title
+        'latency (95% quantile)'
+        """
+        return f"{self.label} ({self.words})" if self.words else self.label
+
+    @property
+    def loss_words(self) -> str:
+        """The losses of one example in words, as far as the name says it.
+
+        >>> Risk("precision", at_least=0.9).loss_words
+        '1 where a positive prediction is wrong, 0 where it is right, NaN for all other predictions'
+        """
+        known = names.meaning(self.name)
+        if known is not None:
+            return known.loss_words
+        nan = ", NaN where the example does not count" if self.conditional else ""
+        return f"the loss of each example, from {shown(self.low)} to {shown(self.high)}{nan}"
+
+    @property
+    def bound(self) -> float | None:
+        """The limit in the words of the name: of ``precision >= 0.9`` it is 0.9, not 0.1."""
+        return None if self.limit is None else self.in_words(self.limit)
+
+    def in_words(self, value: float) -> float:
+        """A value of the losses' statistic as a value of what the name says, and back."""
+        return one_minus(value) if self.complement else value
+
+    def with_bound(self, bound: float | None) -> "Risk":
+        """The same risk with another limit, in the words of the name; None leaves it open.
+
+        >>> print(Risk("precision").with_bound(0.95))
+        precision >= 0.95
+        """
+        if bound is None:
+            return replace(self, limit=None)
+        return replace(self, limit=self.in_words(self._number("the limit", bound)))
+
+    @property
+    def unit_limit(self) -> float:
+        """The limit after the range of the statistic is mapped to [0, 1]."""
+        if self.limit is None:
+            raise ProblemError(
+                f"Risk {self.name!r}: its limit is still open. "
+                f"Set it with problem.with_limits({self.name}=...) or rp.set_limits(study, ...)."
+            )
+        return self.to_unit(self.limit)
+
+    def to_unit(self, value: Number) -> Number:
+        """A value of the statistic, or an array of them, on the [0, 1] scale."""
+        return (value - self.bottom) / (self.top - self.bottom)
+
+    def from_unit(self, value: Number) -> Number:
+        """A number of the [0, 1] scale, or an array of them, in the units of the statistic."""
+        return self.bottom + value * (self.top - self.bottom)
+
+    def _fields(self) -> dict[str, Any]:
+        """The fields that say something about this risk, by name."""
+        fields: dict[str, Any] = {
+            "name": self.name,
+            "limit": self.limit,
+            "low": self.low,
+            "high": self.high,
+            "conditional": self.conditional,
+            "p_value": self.p_value,
+            "statistic": self.statistic,
+        }
+        if self.needs_groups:
+            fields["groups"] = self.groups
+        if self.complement:
+            fields["complement"] = True
+        if self.weights is not None:
+            fields |= {"weights": self.weights, "largest_weight": self.largest_weight}
+        return fields
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready form; `from_dict` reads it back."""
+        return {**self._fields(), "statistic": measures.to_dict(self.statistic)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read a risk from what `to_dict` made of it."""
+        try:
+            fields = dict(data)
+            if fields.get("statistic") is not None:
+                fields["statistic"] = measures.from_dict(fields["statistic"])
+            return cls(**fields)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, ProblemError):
+                raise
+            raise ProblemError(
+                f"A stored risk has the fields of Risk, but this one is {told(data)}: {error}. "
+                f"Write risk.to_dict() to the file, whole."
+            ) from error
+
+    def __repr__(self) -> str:
+        fields = self._fields()
+        if self.statistic == measures.Mean():
+            del fields["statistic"]
+        return f"Risk({', '.join(f'{name}={value!r}' for name, value in fields.items())})"
+
+    def says(
+        self,
+        number: Callable[[float], str] = shown,
+        at_most: str = "<=",
+        at_least: str = ">=",
+    ) -> str:
+        """The limit in words: what is limited, in which direction, how far, and which statistic.
+
+        Parameters
+        ----------
+        number : callable, default the number in as few digits as tell it apart
+            How a limit is written.
+        at_most, at_least : str
+            The words for the two directions.
+
+        Examples
+        --------
+        >>> Risk("seconds", 2, high=60, statistic=Quantile(0.95)).says(at_most="of at most")
+        'seconds of at most 2 (95% quantile)'
+        """
+        direction = at_least if self.complement else at_most
+        limit = "(open)" if self.bound is None else number(self.bound)
+        return f"{self.subject} {direction} {limit}{f' ({self.words})' if self.words else ''}"
+
+    def __str__(self) -> str:
+        return self.says()

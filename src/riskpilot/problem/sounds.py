@@ -1,0 +1,98 @@
+"""What a name suggests that riskpilot does not know: that larger is better, or more than a mean.
+
+The lists are short on purpose. They hold words that hardly anybody uses for the contrary; a name
+that is refused by mistake can be changed, and a promise under a wrong name cannot.
+"""
+
+import re
+from itertools import pairwise
+
+_PARTS = re.compile(r"[\W_]+")
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """The words of a name in lower case; "valAccuracy" and "val-accuracy" have the same two.
+
+    >>> words_of("val-Accuracy")
+    ('val', 'accuracy')
+    """
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return tuple(word.casefold() for word in _PARTS.split(parted) if word)
+
+
+# Words and pairs of words that say "larger is better" wherever they stand in a name ...
+_LARGER = frozenset(
+    words_of(
+        "acc accuracy auc auprc auroc bleu coverage dice f1 f1score fscore iou jaccard kappa mcc "
+        "meteor miou mrr ndcg npv ppv precision profit psnr r2 recall revenue reward rewards "
+        "rocauc rouge sensitivity specificity ssim throughput tnr tpr utility"
+    )
+)
+_LARGER_PAIRS = frozenset(
+    {
+        ("success", "rate"),
+        ("pass", "rate"),
+        ("win", "rate"),
+        ("hit", "rate"),
+        ("exact", "match"),
+        ("true", "positive"),
+        ("pass", "at"),
+        ("pass", "k"),
+        ("f", "score"),
+        ("f", "1"),
+        ("f", "measure"),
+        ("r", "squared"),
+    }
+)
+# ... unless another word says that what is recorded is a loss.
+_LOSS = frozenset(
+    words_of(
+        "bad below bias change complement cost costs decline decrease deficit degradation "
+        "deviation diff difference disparity distance divergence drop dropped err error errors "
+        "excess fail failed failure failures false gap gaps hacking inequality inverse lack "
+        "lacking latency loss losses lost low lower minus miss missed misses missing mistake "
+        "mistakes neg negated negative no non not penalty reduction regret risk seconds shortfall "
+        "spread std time uncertainty under unfairness variance violated violation violations "
+        "worse wrong"
+    )
+)
+# Words that say that something else than a mean is limited.
+_PERCENTILE = re.compile(r"p(50|[6-9]\d|9{2,})")
+_TAIL_WORDS = frozenset({"quantile", "percentile", "median", "cvar"})
+
+
+def sounds_larger(name: str) -> bool:
+    """Whether a name that is not known says "larger is better".
+
+    >>> [sounds_larger(name) for name in ("val_accuracy", "Top-5 accuracy", "ROC AUC", "reward")]
+    [True, True, True, True]
+    >>> [sounds_larger(name) for name in ("accuracy_drop", "1 - F1", "one_minus_auc", "harm")]
+    [False, False, False, False]
+    """
+    if re.match(r"\s*(1\s*)?[-\u2212\u2013]\s*\S", name):  # "1 - accuracy", "-reward"
+        return False
+    words = words_of(name)
+    if any(word in _LOSS for word in words):
+        return False
+    pairs = set(pairwise(words))
+    counted = any(one in ("pass", "hit", "hits") and other.isdigit() for one, other in pairs)
+    whole = {word.casefold() for word in _PARTS.split(name)}  # "mIoU" is one word
+    return counted or not _LARGER.isdisjoint({*words, *whole}) or bool(pairs & _LARGER_PAIRS)
+
+
+def said_statistic(name: str) -> str | None:
+    """The part of a name that speaks of something else than a mean, with what to write for it.
+
+    >>> said_statistic("latency_p95"), said_statistic("latency")
+    ("'p95': statistic=Quantile(0.95)", None)
+    """
+    words = words_of(name)
+    for word in words:
+        if _PERCENTILE.fullmatch(word):
+            return f"{word!r}: statistic=Quantile(0.{word[1:]})"
+        if word in _TAIL_WORDS:
+            kind = "CVaR" if word == "cvar" else "Quantile"
+            return f"{word!r}: statistic={kind}({0.5 if word == 'median' else 0.95})"
+    if ("worst", "group") in pairwise(words):
+        return "'worst group': statistic=WorstGroup()"
+    return None

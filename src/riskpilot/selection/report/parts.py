@@ -1,0 +1,141 @@
+"""The parts of the page that are text: the choice, the way to check it, what is not covered."""
+
+import base64
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from riskpilot.guarantee import p_in_words, upper_bounds
+from riskpilot.problem import Risk
+from riskpilot.selection.report.story import Story, amount, escaped, percent, plain
+
+
+def choice(story: Story) -> str:
+    plan, result, at = story.plan, story.result, story.told
+    config = story.certificate.candidates[at]["config"]
+    bounds = upper_bounds(plan, result, [at])[0]
+    params = "".join(
+        f"<dt>{escaped(k)}</dt><dd>{escaped(plain(v))}</dd>" for k, v in config.items()
+    )
+    free = f"<dt>{escaped(plan.problem.minimize)}</dt><dd>{plan.free[at]:.4g}</dd>"
+    cards = [
+        f'<div class="card"><h3>{"Chosen" if story.chosen is not None else "Closest"} '
+        f'configuration</h3><dl>{params}</dl><hr><dl>{free}</dl><p class="note">on validation '
+        f"data; made as small as the limits allow, and not part of the promise</p></div>"
+    ]
+    for i, risk in enumerate(plan.problem.risks):
+        cards.append(_risk_card(story, i, risk, float(bounds[i])))
+    reason = ""
+    if story.chosen is None:
+        reason = f"<pre>{escaped(story.message)}</pre>"
+    return (
+        f"<h2>The {'choice' if story.chosen is not None else 'closest candidate'}, and its risks "
+        f'against the limits</h2><div class="cards">{"".join(cards)}</div>'
+        f'<p class="note">Dark bar: the value on calibration data. Light bar: up to the smallest '
+        f"limit that this configuration would have passed. Line: the limit. The promise is about "
+        f"the limit.</p>{reason}"
+    )
+
+
+def _risk_card(story: Story, i: int, risk: Risk, bound: float) -> str:
+    result, at = story.result, story.told
+    mean, n = float(result.means[at, i]), int(result.n[at, i])
+    assert risk.limit is not None
+    low = risk.bottom
+    if low < 0:  # a difference lies near 0, far from the ends of its range
+        least = min(0.0, mean, risk.limit)
+        low = max(low, least - 0.25 * (max(risk.limit, mean) - least))
+    top = min(max(1.25 * risk.limit - 0.25 * low, 1.05 * bound - 0.05 * low), risk.top)
+
+    def place(value: float) -> str:
+        share = (value - low) / (top - low)
+        return f"{100 * min(max(share, 0.0), 1.0):.2f}%"
+
+    passed = result.log_p[at, i] < math.log(story.plan.problem.delta)
+    known = math.isfinite(bound)
+    bar = f'<span class="bound" style="width:{place(bound)}"></span>' if known else ""
+    rows = {
+        "limit": amount(risk, risk.limit),
+        "on calibration data": amount(risk, mean),
+        "upper bound": amount(risk, bound) if known else "not known",
+        "calibration examples": f"{n:,}",
+        "p-value": p_in_words(float(result.log_p[at, i])),
+        "test": story.plan.families[risk.name].replace("_", "-"),
+    }
+    listed = "".join(f"<dt>{k}</dt><dd>{escaped(v)}</dd>" for k, v in rows.items())
+    return (
+        f'<div class="card"><h3>{escaped(risk.title)}</h3>'
+        f'<div class="scale{"" if passed else " broken"}" role="img" '
+        f'aria-label="{escaped(risk.title)}: {escaped(rows["on calibration data"])}, limit '
+        f'{escaped(rows["limit"])}">{bar}'
+        f'<span class="mean" style="width:{place(mean)}"></span>'
+        f'<span class="limit" style="left:{place(risk.limit)}"></span></div>'
+        f"<dl>{listed}</dl></div>"
+    )
+
+
+def how_to_check(story: Story) -> str:
+    text = story.certificate.to_json() + "\n"
+    data = base64.b64encode(text.encode()).decode()
+    certificate = story.certificate
+    smoothed = (
+        ""
+        if certificate.estimates is None
+        else " It goes by risks that were smoothed over neighbouring configurations; they are "
+        "computed again from validation losses and configurations."
+    )
+    return f"""<section><h2>How to check it</h2>
+<p>The test can be repeated by anybody who has the losses. Save the
+<a class="save" download="certificate.json" 
+href="data:application/json;base64,{data}">certificate</a>
+as <code>certificate.json</code>, and run</p>
+<pre>riskpilot verify certificate.json --losses LOSSES</pre>
+<p>where LOSSES is the table of losses, or the storage of the study. It reports every difference.
+The order of {len(certificate.candidates):,} candidates, out of {certificate.n_configs:,}
+configurations, was fixed from {certificate.n_validation:,} validation examples before the
+{certificate.n_calibration:,} calibration examples were opened; the procedure is
+{escaped(str(certificate.procedure["name"]).replace("_", " "))}.{smoothed}</p>
+<details><summary>The certificate</summary><pre>{escaped(text)}</pre></details></section>"""
+
+
+def not_covered(story: Story) -> str:
+    level = percent(story.certificate.level)
+    free = escaped(story.plan.problem.minimize)
+    return f"""<section><h2>What the promise does not cover</h2><ul>
+<li><b>Other data.</b> It holds for data that comes about as the calibration data did. Where the
+world shifts, a limit can be broken without any sign of it here.</li>
+<li><b>Every single case.</b> A limit is on a number made of many examples, not on each of them, nor
+on groups among them other than those that a limit names.</li>
+<li><b>The other {level}.</b> Of many selections made this way, a share of up to {level} may break
+a limit: the calibration data can be unrepresentative by chance.</li>
+<li><b>{free}.</b> It was made small on validation data; its value on new data is not bounded.</li>
+<li><b>Data that was used before.</b> The calibration examples must not have served for training,
+for tuning or for an earlier choice. A further question to the same examples is written to the
+ledger; the promise holds for each question on its own, for all at once only where delta was split
+between them.</li></ul></section>"""
+
+
+def ledger_of_uses(story: Story) -> str:
+    use = story.certificate.use
+    others = ", ".join(f"question {o['use']} of study {o['study']}" for o in use["elsewhere"])
+    entries: Iterable[Mapping[str, Any]] = story.background.ledger
+    rows = "".join(
+        f"<tr{' class=chosen' if entry['digest'] == use['ledger'] else ''}>"
+        f"<td>{escaped(entry['use'])}</td>"
+        f'<td class="text">{escaped(entry["problem"])}</td><td>{escaped(entry["spend"])}</td>'
+        f'<td class="text">{escaped(entry["created"])}</td></tr>'
+        for entry in entries
+    )
+    words = (
+        f"This is question {use['number']} to this calibration data; it may spend "
+        f"{percent(float(use['spend']))} of delta."
+        f"{f' Other studies asked before: {escaped(others)}.' if others else ''}"
+    )
+    table = (
+        '<div class="wide"><table><thead><tr><th>question</th><th class="text">asked</th>'
+        f'<th>share of delta</th><th class="text">when</th></tr></thead><tbody>{rows}</tbody>'
+        "</table></div>"
+        if rows
+        else '<p class="note">A table of losses keeps no ledger: whoever asks again must count.</p>'
+    )
+    return f"<section><h2>The ledger</h2><p>{words}</p>{table}</section>"

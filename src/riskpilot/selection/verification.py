@@ -1,0 +1,316 @@
+"""A certificate computed again from the losses, and every difference in words."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from riskpilot.common import canonical, plain_configs
+from riskpilot.errors import CertificateError, LossError
+from riskpilot.guarantee import (
+    Certificate,
+    Procedure,
+    Question,
+    TestPlan,
+    Use,
+    config_of,
+    freeze_plan,
+    issue,
+    numbers_of,
+    p_in_words,
+    run_test,
+)
+from riskpilot.losses import (
+    CalibrationLosses,
+    LossMapping,
+    ValidationLosses,
+    calibration_losses,
+    validation_losses,
+)
+from riskpilot.problem import Problem
+
+Array = npt.NDArray[np.float64]
+Configs = Sequence[Mapping[str, Any]]
+Smooth = Callable[[Mapping[str, Any], Configs, ValidationLosses], Array | None]
+"""Estimates from a search space as JSON, configurations and validation losses; None: there are
+none."""
+
+# How far estimates that another machine computed may lie from those of this one. Measured over
+# 1,500 fits whose inputs were moved by the last bit: at most 3e-13 of their size.
+_SAME_ESTIMATE = 1e-6
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a second computation found.
+
+    Attributes
+    ----------
+    differences : tuple of str
+        Every difference between the certificate and what was computed, in words.
+    trusted : tuple of str
+        What the certificate says and nobody could compare here with anything else.
+    """
+
+    differences: tuple[str, ...]
+    trusted: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the certificate holds."""
+        return not self.differences
+
+    def __str__(self) -> str:
+        if not self.ok:
+            told = "\n".join(f"- {difference}" for difference in self.differences)
+            return f"The certificate does not hold:\n{told}"
+        told = "".join(f"\nTaken on trust: {what}." for what in self.trusted)
+        return f"The certificate holds: the losses lead to the same selection.{told}"
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What a verifier brings along to compute a certificate again.
+
+    ``validation``, ``calibration``: losses as `select_from_losses` takes them; calibration may hold
+    the candidates alone, in testing order. ``configs``: what the rows stand for; ``space``: the
+    search space as JSON; ``use`` and ``trials``: what the ledger says. None where it is not at
+    hand, and then it is taken from the certificate.
+    """
+
+    validation: LossMapping
+    calibration: LossMapping
+    configs: Configs | None = None
+    space: Mapping[str, Any] | None = None
+    use: Use | None = None
+    trials: Sequence[int] | None = None
+
+
+def compare(
+    certificate: Certificate, brought: Brought, procedure: Procedure, smooth: Smooth
+) -> list[str]:
+    """Compute a certificate again, whole, and tell every field that differs."""
+    asked = Problem.from_dict(certificate.problem)
+    spend = certificate.use["spend"]
+    problem = Problem(asked.risks, asked.minimize, asked.delta * spend)
+    seen = validation_losses(problem, brought.validation)
+    if seen.n_configs != certificate.n_configs:
+        return [
+            f"the losses are of {seen.n_configs:,} configurations, the certificate says that "
+            f"{certificate.n_configs:,} were considered"
+        ]
+    configs = _configs(certificate, brought)
+    if configs is not None and len(configs) != seen.n_configs:
+        return [f"there are {seen.n_configs:,} rows of losses but {len(configs):,} configurations"]
+    space = certificate.space if brought.space is None else dict(brought.space)
+    estimates, differences = _estimates(certificate, smooth, space, configs, seen)
+    trials = _trials(certificate, brought)
+    question = Question(
+        problem=asked,
+        plan=freeze_plan(
+            seen,
+            estimates=estimates,
+            procedure=procedure,
+            seed=certificate.seeds["test"] or 0,
+        ),
+        procedure=procedure,
+        configs=configs,
+        spend=spend,
+        space=None if certificate.space is None else space,
+        trials=trials,
+        search_seed=None if trials is None else certificate.seeds["search"],
+    )
+    opened = calibration_losses(problem, brought.calibration)
+    rows = _rows(question.plan, opened, certificate)
+    if rows is None:
+        told = (
+            f"calibration has {opened.n_configs} configurations, but {seen.n_configs} were "
+            f"considered and {len(question.plan.order)} tested"
+        )
+        return [*differences, told]
+    result = run_test(question.plan, opened, procedure, rows)
+    found = issue(question, result, _use(certificate, brought))
+    return [*differences, *_differences(found, certificate)]
+
+
+def _configs(certificate: Certificate, brought: Brought) -> tuple[dict[str, Any], ...] | None:
+    """What the rows stand for, from the one who brought the losses or else from the certificate."""
+    if brought.configs is None:
+        return None if certificate.configs is None else tuple(certificate.configs)
+    given = plain_configs(brought.configs, LossError)
+    by_index = all(config == {"index": row} for row, config in enumerate(given))
+    return None if by_index and certificate.configs is None else given
+
+
+def _trials(certificate: Certificate, brought: Brought) -> tuple[int, ...] | None:
+    if brought.trials is not None:
+        return tuple(brought.trials)
+    return None if certificate.trials is None else tuple(numbers_of(certificate.trials))
+
+
+def _use(certificate: Certificate, brought: Brought) -> Use:
+    """Which use of the data it is, by the ledger where there is one; a table has no questions."""
+    if brought.use is not None:
+        return brought.use
+    created, versions = certificate.created, certificate.versions
+    if certificate.trials is None:
+        return Use(created=created, versions=versions)
+    use = certificate.use
+    return Use(use["number"], use["ledger"], tuple(use["elsewhere"]), created, versions)
+
+
+def _estimates(
+    certificate: Certificate,
+    smooth: Smooth,
+    space: Mapping[str, Any] | None,
+    configs: Configs | None,
+    seen: ValidationLosses,
+) -> tuple[Array | None, list[str]]:
+    """The estimates that the order went by, if losses and configurations lead to them.
+
+    Where they do, the certificate's own digits count, so that its digests can be compared.
+    """
+    if certificate.estimates is None and certificate.space is None:
+        return None, []
+    if certificate.estimates is None or space is None or configs is None:
+        raise CertificateError(
+            "A certificate has estimates where it has a search space and named configurations, "
+            "but one of them is missing. Take an untouched copy."
+        )
+    shapes = {len(row) for row in certificate.estimates}
+    expected = (seen.n_configs, len(seen.problem.risks))
+    if len(certificate.estimates) != expected[0] or shapes != {expected[1]}:
+        raise CertificateError(
+            f"The certificate has estimates of shape ({len(certificate.estimates)}, "
+            f"{', '.join(map(str, shapes))}), but there are {expected[0]} configurations and "
+            f"{expected[1]} risks. Bring the validation losses of every configuration that was "
+            f"considered."
+        )
+    found = smooth(space, configs, seen)
+    told = np.array(certificate.estimates)
+    if found is None:
+        return None, ["the risks of these configurations cannot be smoothed over a search space"]
+    if np.allclose(found, told, rtol=_SAME_ESTIMATE, atol=1e-12):
+        return told, []
+    worst = np.unravel_index(np.argmax(np.abs(found - told)), told.shape)
+    return found, [
+        f"the estimates are not those that validation losses and configurations lead to: for "
+        f"configuration {int(worst[0])} {found[worst]:.6g}, the certificate has {told[worst]:.6g}"
+    ]
+
+
+def _rows(
+    plan: TestPlan, opened: CalibrationLosses, certificate: Certificate
+) -> Sequence[int] | None:
+    """Where the candidates stand in the calibration losses, which may hold the candidates alone."""
+    candidates = range(len(plan.order))
+    if opened.n_configs == plan.n_configs:
+        alone = opened.n_configs == len(candidates)
+        # Every configuration is a candidate: the losses may be in either order.
+        if alone and opened.digest(candidates) == certificate.calibration_digest:
+            return candidates
+        return plan.order
+    return candidates if opened.n_configs == len(candidates) else None
+
+
+def _differences(found: Certificate, stored: Certificate) -> Iterator[str]:
+    """Every field that differs, in words; the digest of the plan where nothing else says why."""
+    told = [*_named_differences(found, stored), *_other_differences(found, stored)]
+    if not told and found.plan_digest != stored.plan_digest:
+        told.append("the test plan (problem, tests or seed) is not the one of the certificate")
+    yield from told
+
+
+_NAMED = {
+    "validation_digest": "the validation losses are not the ones of the certificate",
+    "calibration_digest": "the calibration losses are not the ones of the certificate",
+    "passed": "other candidates pass the test than the certificate says",
+}
+# What is told in words of its own, or follows from the rest.
+_TOLD_APART = {*_NAMED, "configs", "candidates", "log_p", "chosen", "plan_digest"}
+
+
+def _named_differences(found: Certificate, stored: Certificate) -> Iterator[str]:
+    for name, words in _NAMED.items():
+        if getattr(found, name) != getattr(stored, name):
+            yield words
+    yield from _configurations(found, stored)
+    rows = [[candidate["row"] for candidate in one.candidates] for one in (found, stored)]
+    if rows[0] != rows[1]:
+        yield (
+            f"the validation losses lead to the testing order {_short(rows[0])}, "
+            f"the certificate has {_short(rows[1])}"
+        )
+    elif not _close(found.candidates, stored.candidates):
+        yield (
+            f"the candidates are {_brief(found.candidates)}, "
+            f"the certificate has {_brief(stored.candidates)}"
+        )
+    yield from _p_values(found, stored)
+    if found.chosen != stored.chosen:
+        yield f"the choice would be {_chosen(found)}, the certificate has {_chosen(stored)}"
+
+
+def _configurations(found: Certificate, stored: Certificate) -> Iterator[str]:
+    if canonical(found.configs) == canonical(stored.configs):
+        return
+    for row in range(found.n_configs):
+        one = config_of(found.configs, row)
+        known = stored.configs is None or row < len(stored.configs)
+        other = config_of(stored.configs, row) if known else None
+        if canonical(one) != canonical(other):
+            yield f"row {row} of the losses is the configuration {one}, the certificate has {other}"
+            return
+    yield "the configurations are not those of the certificate"
+
+
+def _p_values(found: Certificate, stored: Certificate) -> Iterator[str]:
+    if len(found.log_p) != len(stored.log_p):
+        yield f"{len(found.log_p)} candidates were tested, not {len(stored.log_p)}"
+        return
+    for position, (row, other) in enumerate(zip(found.log_p, stored.log_p, strict=True), 1):
+        if row.keys() != other.keys():
+            yield f"candidate {position}: p-values of {list(row)} were computed, not {list(other)}"
+            continue
+        for name, value in row.items():
+            if not math.isclose(value, other[name], rel_tol=1e-9, abs_tol=1e-9):
+                yield (
+                    f"candidate {position}: p-value of {name} is {p_in_words(value)}, "
+                    f"the certificate has {p_in_words(other[name])}"
+                )
+
+
+def _other_differences(found: Certificate, stored: Certificate) -> Iterator[str]:
+    for field in fields(Certificate):
+        one, other = getattr(found, field.name), getattr(stored, field.name)
+        if field.name not in _TOLD_APART and not _close(one, other):
+            words = field.name.replace("_", " ").replace("n ", "number of ")
+            yield f"{words}: computed {_brief(one)}, the certificate has {_brief(other)}"
+
+
+def _close(one: Any, other: Any) -> bool:
+    """Equal, up to the rounding of another machine."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_close(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_close, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+    return type(one) is type(other) and bool(one == other)
+
+
+def _brief(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+def _chosen(certificate: Certificate) -> str:
+    return "nothing" if certificate.config is None else str(certificate.config)
+
+
+def _short(order: Sequence[int]) -> str:
+    told = ", ".join(map(str, order[:8]))
+    return f"[{told}{', ...' if len(order) > 8 else ''}]"

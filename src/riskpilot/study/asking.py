@@ -1,0 +1,308 @@
+"""Asking a study: a question is settled from validation alone, may be sealed, and then put."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import optuna
+from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
+from optuna.search_space import intersection_search_space
+from optuna.trial import FrozenTrial, TrialState
+
+from riskpilot.common import parse, plain_configs
+from riskpilot.errors import LossError, ProblemError, StudyError
+from riskpilot.guarantee import (
+    Procedure,
+    Question,
+    Seal,
+    check_procedure,
+    fixed_sequence,
+    freeze_plan,
+    make_seal,
+    question_digest,
+    run_test,
+)
+from riskpilot.losses import LossMapping, ValidationLosses
+from riskpilot.plots import Background
+from riskpilot.problem import Problem, Risk
+from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
+from riskpilot.study.question_ledger import enter, ledger, note_outcome
+from riskpilot.study.records import (
+    SETTINGS_KEY,
+    calibration_of,
+    check_validation_size,
+    has_calibration,
+    problem_of,
+    read_calibration,
+    record_of,
+    validation_of,
+    write_calibration,
+)
+from riskpilot.study.sampler import picture, smoothed_risks
+
+Calibrate = Callable[[FrozenTrial], LossMapping]
+
+
+def select(
+    study: optuna.Study,
+    *,
+    procedure: Procedure = fixed_sequence,
+    calibrate: Calibrate | None = None,
+    problem: Problem | None = None,
+    spend: float = 1.0,
+    seed: int = 0,
+    smooth: bool = True,
+) -> Selection:
+    """Test a study's candidates on calibration data and choose (Algorithm alg:selection).
+
+    The question is written to the study's ledger; the same question gives the same certificate
+    again.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        A study made by `create_study`, with finished trials.
+    procedure : Procedure, default fixed_sequence
+        How several candidates are tested.
+    calibrate : callable, optional
+        Makes the calibration losses of one finished trial, for studies whose evaluations did not.
+        It is called for the few candidates only, once for each: what it returns is stored as the
+        losses of evaluations are.
+    problem : Problem, optional
+        The study's problem with other limits or another delta, as a further question to the same
+        calibration data.
+    spend : float, default 1.0
+        The share of delta that this question may use; shares of planned questions that sum to 1
+        make all their promises hold at once.
+    seed : int, default 0
+        The seed of the order in which the betting test sees the calibration examples.
+    smooth : bool, default True
+        Filter and order the candidates by estimates of their risks that lean on neighbouring
+        configurations (validation data alone); False goes by the validation means, as the paper
+        does.
+
+    Returns
+    -------
+    Selection
+        What was chosen, or None, with its certificate.
+
+    Raises
+    ------
+    StudyError
+        If there is nothing to select from, or the ledger was changed.
+    ProblemError
+        If the question cannot be asked of this study.
+    """
+    if calibrate is not None and not callable(calibrate):
+        raise StudyError(
+            f"calibrate is a function of a finished trial that returns its calibration losses, but "
+            f"it is {calibrate!r}. Leave it out where evaluations brought their losses."
+        )
+    settled = _settle(study, procedure, problem, spend, seed, smooth)
+    question, trials = settled.question, settled.trials
+    tested = question.plan.problem
+    candidates = [trials[row] for row in question.plan.order]
+    # Everything above saw validation alone. From here on calibration is open.
+    tables = (_calibration(study, tested, trial, calibrate) for trial in candidates)
+    opened = calibration_of(tested, tables, len(candidates))
+    use = enter(study, question, opened)
+    result = run_test(question.plan, opened, procedure, range(len(candidates)))
+    assert question.configs is not None
+    assert question.trials is not None
+    selection = conclude(
+        question,
+        settled.validation,
+        result,
+        use,
+        search=picture(study, tested),
+        background=Background(question.configs, question.trials, ledger(study)),
+        left_out=settled.left_out,
+    )
+    note_outcome(study, selection.certificate)
+    return selection
+
+
+def seal(
+    study: optuna.Study,
+    *,
+    procedure: Procedure = fixed_sequence,
+    problem: Problem | None = None,
+    spend: float = 1.0,
+    seed: int = 0,
+    smooth: bool = True,
+) -> Seal:
+    """Freeze the plan of a selection, without opening calibration data, and write down its digest.
+
+    Deposit the seal where the asker cannot change it. `verify` then shows whether a certificate
+    answers the question that was sealed.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        A study made by `create_study`, with finished trials.
+    procedure, problem, spend, seed, smooth
+        As `select` will get them.
+
+    Returns
+    -------
+    Seal
+        What will be asked, with the digest of the frozen plan.
+
+    Raises
+    ------
+    StudyError
+        If there is nothing to select from, or this question has been asked already.
+    ProblemError
+        If the question cannot be asked of this study.
+
+    Examples
+    --------
+    >>> import numpy as np, riskpilot as rp
+    >>> study = rp.create_study(rp.Problem([rp.Risk("error", 0.2)], "cost"), seed=0)
+    >>> draws = np.random.default_rng(0).random((2, 500)) < 0.1
+    >>> evaluation = rp.Evaluation({"error": draws[0], "cost": 1.0}, {"error": draws[1]})
+    >>> study.optimize(rp.objective(study, lambda trial: evaluation), n_trials=1)
+    >>> sealed = rp.seal(study)
+    >>> certificate = rp.select(study).certificate
+    >>> rp.verify(certificate, study=study, seal=sealed).ok
+    True
+    """
+    question = _settle(study, procedure, problem, spend, seed, smooth).question
+    entries = ledger(study)
+    asked = question_digest(question.told)
+    earlier = next((entry for entry in entries if entry["question"] == asked), None)
+    if earlier is not None:
+        raise StudyError(
+            f"A seal is made before its question is asked, but this is question {earlier['use']} "
+            f"of study {study.study_name!r}, asked on {earlier['created']}. Use the seal that was "
+            f"made before, or verify without one."
+        )
+    return make_seal(question, study.study_name, len(entries))
+
+
+def space_as_json(space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
+    """Write a search space as plain JSON; `space_from_json` reads it back."""
+    try:
+        return {name: parse(distribution_to_json(dist)) for name, dist in sorted(space.items())}
+    except (TypeError, ValueError) as error:
+        raise StudyError(
+            f"A certificate keeps the search space as JSON, but it cannot be written: {error}. "
+            f"Give finite numbers, texts, truth values or None as choices."
+        ) from None
+
+
+def space_from_json(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
+    """Read what `space_as_json` wrote."""
+    return {name: json_to_distribution(json.dumps(told)) for name, told in sorted(space.items())}
+
+
+@dataclass(frozen=True)
+class _Settled:
+    """A question, with the trials that it chooses among and those that it had to leave out."""
+
+    question: Question
+    validation: ValidationLosses
+    trials: Sequence[FrozenTrial]
+    left_out: tuple[int, ...]
+
+
+def _settle(
+    study: optuna.Study,
+    procedure: Procedure,
+    problem: Problem | None,
+    spend: float,
+    seed: int,
+    smooth: bool,
+) -> _Settled:
+    """Freeze the plan of a question from validation alone."""
+    asked, spend = _check_question(study, procedure, problem, spend, smooth)
+    trials, left_out = considered(study)
+    if not trials:
+        raise StudyError(
+            f"There is nothing to select from: no trial of the study is complete with its losses. "
+            f"{left_out_in_words(left_out)}{' ' if left_out else ''}Run "
+            f"study.optimize(riskpilot.objective(study, evaluate), n_trials=...) first."
+        )
+    records = [record for trial in trials if (record := record_of(trial)) is not None]
+    for record in records:  # of workers that began at the same moment
+        check_validation_size(records[0].n_validation, record.n_validation)
+    tested = Problem(asked.risks, asked.minimize, asked.delta * spend)
+    validation = validation_of(tested, records)
+    params = [trial.params for trial in trials]
+    space = intersection_search_space(list(trials))
+    estimates = smoothed_risks(space, params, validation) if smooth else None
+    question = Question(
+        problem=asked,
+        plan=freeze_plan(validation, estimates=estimates, procedure=procedure, seed=seed),
+        procedure=procedure,
+        configs=plain_configs(params, StudyError),
+        spend=spend,
+        space=None if estimates is None else space_as_json(space),
+        trials=tuple(trial.number for trial in trials),
+        search_seed=study.user_attrs.get(SETTINGS_KEY, {}).get("seed"),
+    )
+    return _Settled(question, validation, trials, left_out)
+
+
+def considered(study: optuna.Study) -> tuple[list[FrozenTrial], tuple[int, ...]]:
+    """The finished trials that carry losses, and the numbers of those that carry none."""
+    finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    trials = [trial for trial in finished if record_of(trial) is not None]
+    kept = {trial.number for trial in trials}
+    return trials, tuple(trial.number for trial in finished if trial.number not in kept)
+
+
+def _check_question(
+    study: optuna.Study, procedure: Procedure, problem: Problem | None, spend: float, smooth: bool
+) -> tuple[Problem, float]:
+    """The problem that is asked, and the share of its delta, if they can be asked of a study."""
+    if not isinstance(study, optuna.Study):
+        raise StudyError(
+            f"select takes a study, but got a {type(study).__name__}: {study!r}. "
+            f"Load it first: riskpilot.load_study(storage=...)."
+        )
+    stored = problem_of(study)
+    asked = stored if problem is None else problem
+    if not isinstance(asked, Problem):
+        raise ProblemError(
+            f"problem is a Problem, but it is {asked!r}. Leave it out for the study's own, or "
+            f"change its limits: problem.with_limits(...)."
+        )
+    check_limits(asked)
+    check_procedure(procedure)
+    if not isinstance(smooth, bool):
+        raise ProblemError(f"smooth is True or False, but it is {smooth!r}. Leave it out for True.")
+    if isinstance(spend, bool) or not isinstance(spend, Real) or not 0 < spend <= 1:
+        raise ProblemError(
+            f"spend is the share of delta that a question may use and lies in (0, 1], but it is "
+            f"{spend!r}. For two planned questions use spend=0.5 each."
+        )
+    same = (stored.names, stored.minimize) == (asked.names, asked.minimize)
+    if not same or [_quantity(r) for r in stored.risks] != [_quantity(r) for r in asked.risks]:
+        raise ProblemError(
+            f"A question to a study may change limits, tests and delta, not the quantities. "
+            f"The study has: {stored} Asked: {asked}"
+        )
+    return asked, float(spend)
+
+
+def _quantity(risk: Risk) -> dict[str, Any]:
+    """A risk without its limit and its test."""
+    return {**risk.to_dict(), "limit": None, "p_value": None}
+
+
+def _calibration(
+    study: optuna.Study, problem: Problem, trial: FrozenTrial, calibrate: Calibrate | None
+) -> Mapping[str, Any]:
+    # Made once, as evaluations are: the same numbers answer every question, and an auditor's.
+    if calibrate is None or has_calibration(study, trial):
+        return read_calibration(study, problem, trial)
+    losses = calibrate(trial)
+    if not isinstance(losses, Mapping):
+        raise LossError(
+            f"calibrate must return a mapping from names to losses, but it returned a "
+            f'{type(losses).__name__}. Write return {{"{problem.names[0]}": array}}.'
+        )
+    return write_calibration(study, problem, trial, losses)

@@ -1,0 +1,341 @@
+"""Certificates checked against what they were made of: losses, the study's ledger, a seal."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.search_space import intersection_search_space
+
+from riskpilot.common import canonical, parse, signed_files
+from riskpilot.errors import CertificateError, RiskpilotError, StudyError
+from riskpilot.guarantee import (
+    SCHEMA,
+    Certificate,
+    Procedure,
+    Seal,
+    check_certificate,
+    check_procedure,
+    differences_from_seal,
+    from_description,
+    question_digest,
+)
+from riskpilot.losses import LossMapping, ValidationLosses
+from riskpilot.problem import Problem
+from riskpilot.selection import Array, Brought, Configs, Verification, compare
+from riskpilot.study.as_tables import is_storage, open_study, study_losses
+from riskpilot.study.asking import considered, space_as_json, space_from_json
+from riskpilot.study.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
+from riskpilot.study.sampler import smoothed_risks
+from riskpilot.tables import read_losses
+
+
+def verify(
+    certificate: Certificate,
+    *,
+    validation: LossMapping | None = None,
+    calibration: LossMapping | None = None,
+    configs: Configs | None = None,
+    study: optuna.Study | None = None,
+    seal: Seal | None = None,
+    procedure: Procedure | None = None,
+) -> Verification:
+    """Recompute a certificate and say what differs.
+
+    Everything that the losses determine is computed again. With ``study``, the certificate is also
+    compared with the study's ledger, field by field, and with the trials in its storage.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        The certificate to check.
+    validation, calibration : mapping, optional
+        The losses, as `select_from_losses` takes them; calibration may hold the candidates alone,
+        in testing order.
+    configs : sequence of mapping, optional
+        What the rows of the losses stand for. Without them the certificate's names are trusted.
+    study : optuna.Study, optional
+        The study that the certificate was made of, in place of losses and configs.
+    seal : Seal, optional
+        What was sealed before calibration was opened.
+    procedure : Procedure, optional
+        Needed where the certificate was made with one of the user's own.
+
+    Returns
+    -------
+    Verification
+        Whether the certificate holds, every difference, and what had to be trusted.
+
+    Raises
+    ------
+    CertificateError
+        If the certificate or the seal is not one, or what is needed to check it is missing.
+
+    Examples
+    --------
+    >>> import numpy as np, riskpilot as rp
+    >>> rng = np.random.default_rng(0)
+    >>> validation = {"error": rng.random((2, 900)) < 0.1, "cost": np.array([2.0, 1.0])}
+    >>> calibration = {"error": rng.random((2, 900)) < 0.1}
+    >>> problem = rp.Problem([rp.Risk("error", limit=0.2)], minimize="cost")
+    >>> made = rp.select_from_losses(problem, validation=validation, calibration=calibration)
+    >>> rp.verify(made.certificate, validation=validation, calibration=calibration).ok
+    True
+    """
+    _check_arguments(certificate, validation, calibration, configs, study, seal)
+    chosen = _procedure(certificate, procedure)
+    brought: Brought | None
+    differences: list[str] = []
+    if study is not None:
+        brought, differences = _from_study(certificate, study)
+    else:
+        assert validation is not None
+        assert calibration is not None
+        brought = Brought(validation, calibration, configs)
+    if brought is not None:
+        differences += _recomputed(certificate, brought, chosen)
+    if seal is not None:
+        differences += differences_from_seal(seal, certificate)
+    return Verification(tuple(differences), tuple(_trusted(certificate, configs, study, seal)))
+
+
+def audit(
+    path: Path,
+    losses: str,
+    study_name: str | None = None,
+    artifacts: Path | None = None,
+    seal: Path | None = None,
+) -> Verification:
+    """Compute the certificate in a file again from a table of losses, or from a study's storage.
+
+    A certificate that was edited does not hold; a file that never was one raises an error.
+    """
+    sealed = None if seal is None else Seal.load(seal)
+    try:
+        certificate = Certificate.load(path)
+    except CertificateError as error:
+        if not _was_certificate(path):
+            raise
+        return Verification((str(error),))  # edited: it says what the losses never said
+    if is_storage(losses):
+        study = open_study(losses, study_name, artifacts)
+        return verify(certificate, study=study, seal=sealed)
+    problem = Problem.from_dict(certificate.problem)
+    table = read_losses(losses, problem.labels)
+    table = table.only([*problem.names, *problem.beside], problem.minimize)
+    return verify(
+        certificate,
+        validation=table.validation,
+        calibration=table.calibration,
+        configs=table.configs,
+        seal=sealed,
+    )
+
+
+def _was_certificate(path: Path) -> bool:
+    """Whether a file that cannot be read as a certificate was one before somebody changed it."""
+    try:
+        data = parse(signed_files.load(path, "certificate"))
+    except ValueError:
+        return False
+    return isinstance(data, dict) and data.get("schema") == SCHEMA
+
+
+def _check_arguments(
+    certificate: Certificate,
+    validation: LossMapping | None,
+    calibration: LossMapping | None,
+    configs: Configs | None,
+    study: optuna.Study | None,
+    seal: Seal | None,
+) -> None:
+    if not isinstance(certificate, Certificate):
+        raise CertificateError(
+            f"verify takes a Certificate, but got a {type(certificate).__name__}. "
+            f"Load it first: riskpilot.Certificate.load(path)."
+        )
+    if seal is not None and not isinstance(seal, Seal):
+        raise CertificateError(
+            f"seal is a Seal, but it is a {type(seal).__name__}. "
+            f"Load it first: riskpilot.Seal.load(path)."
+        )
+    if study is not None and not isinstance(study, optuna.Study):
+        raise CertificateError(
+            f"study is an Optuna study, but it is a {type(study).__name__}. "
+            f"Load it first: riskpilot.load_study(storage=...)."
+        )
+    given = [one is not None for one in (validation, calibration)]
+    if not all(given) if study is None else any(given) or configs is not None:
+        raise CertificateError(
+            "A certificate is checked against validation= and calibration=, or against study=, but "
+            "not against both or a part. Give the losses, or the study that holds them."
+        )
+    check_certificate(asdict(certificate))
+
+
+def _procedure(certificate: Certificate, given: Procedure | None) -> Procedure:
+    if given is not None:
+        check_procedure(given)
+        return given
+    try:
+        known = from_description(certificate.procedure)
+    except RiskpilotError as error:
+        raise CertificateError(
+            f"The procedure of the certificate cannot be made again: {error} "
+            f"Take an untouched copy."
+        ) from error
+    if known is None:
+        raise CertificateError(
+            f"The certificate was made with the procedure {certificate.procedure['name']!r}, which "
+            f"riskpilot does not have. Pass it: verify(..., procedure=...)."
+        )
+    return known
+
+
+def _smooth(
+    space: Mapping[str, Any], configs: Configs, validation: ValidationLosses
+) -> Array | None:
+    """Smooth the risks over a search space as JSON."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Optuna warns of choices that are lists
+            return smoothed_risks(space_from_json(space), configs, validation)
+    except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise CertificateError(
+            f"The certificate is malformed: its configurations do not fit its search space "
+            f"({type(error).__name__}: {error}). Take an untouched copy."
+        ) from None
+
+
+def _recomputed(certificate: Certificate, brought: Brought, procedure: Procedure) -> list[str]:
+    """Compute a certificate again; losses that do not fit it are a difference, too."""
+    try:
+        with np.errstate(all="ignore"):  # a made-up range may overflow, and then differs
+            return compare(certificate, brought, procedure, _smooth)
+    except CertificateError:
+        raise
+    except RiskpilotError as error:
+        return [f"the losses cannot be used: {error}"]
+
+
+def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought | None, list[str]]:
+    """What a study's storage says: losses, configurations, search space, and the ledger's words.
+
+    None in place of losses where it cannot be the study of this certificate.
+    """
+    try:
+        entry, answers = entry_of(certificate, ledger(study)), outcomes(study)
+    except StudyError as error:
+        return None, [f"the ledger cannot be relied on: {error}"]
+    if entry is None:
+        return None, ["the ledger has no such question: it is another study's, or it lost entries"]
+    differences = _differences_from_entry(entry, certificate)
+    differences += _differences_from_outcome(answers.get(entry["use"]), certificate)
+    wanted = set(trials_of(entry))
+    trials = [trial for trial in considered(study)[0] if trial.number in wanted]
+    gone = sorted(wanted - {trial.number for trial in trials})
+    if gone:
+        told = f"trial {gone[0]} was considered, and is not among the study's finished trials"
+        return None, [*differences, told]
+    rows = [candidate["row"] for candidate in certificate.candidates]
+    try:
+        table = study_losses(study, wanted, rows)
+    except StudyError as error:
+        if not differences:  # the losses are damaged, not the certificate
+            raise
+        return None, [*differences, str(error)]
+    space = space_as_json(intersection_search_space(trials))
+    numbers = [trial.number for trial in trials]
+    brought = Brought(
+        table.validation, table.calibration, table.configs, space, use_of(entry), numbers
+    )
+    return brought, differences
+
+
+_ENTRY_WORDS = {
+    "asked": "problem",
+    "plan": "digest of the plan",
+    "calibration": "digest of the calibration losses",
+    "spend": "share of delta",
+}
+
+
+def _differences_from_entry(entry: Mapping[str, Any], certificate: Certificate) -> list[str]:
+    """Compare a certificate with the entry of the ledger that it names, field by field."""
+    told = certificate.told
+    use = use_of(entry)
+    expected = {
+        **told,
+        "question": question_digest(told),
+        "calibration": certificate.calibration_digest,
+        "created": certificate.created,
+        "versions": certificate.versions,
+        "elsewhere": certificate.use["elsewhere"],
+    }
+    differences = [
+        f"the ledger has the {_ENTRY_WORDS.get(name, name)} {_brief(entry[name])}, "
+        f"the certificate has {_brief(value)}"
+        for name, value in expected.items()
+        if canonical(entry[name]) != canonical(value)
+    ]
+    if use.number != certificate.use["number"]:
+        differences.append(
+            f"it is question {use.number} to the calibration data by the ledger, "
+            f"{certificate.use['number']} by the certificate"
+        )
+    return differences
+
+
+def _differences_from_outcome(
+    outcome: Mapping[str, Any] | None, certificate: Certificate
+) -> list[str]:
+    if outcome is None:
+        return ["the ledger has no answer to this question: select again to complete it"]
+    if outcome["fingerprint"] != certificate.fingerprint:
+        return [
+            f"the ledger has the certificate {outcome['certificate'][:16]} as the answer to this "
+            f"question, not {certificate.digest[:16]}"
+        ]
+    return []
+
+
+def _trusted(
+    certificate: Certificate,
+    configs: Configs | None,
+    study: optuna.Study | None,
+    seal: Seal | None,
+) -> list[str]:
+    """What nobody can compare with anything that was brought along."""
+    trusted = []
+    if study is not None and seal is None:
+        trusted.append(
+            "that nobody wrote the whole storage anew, ledger included; a seal made beforehand or "
+            "an earlier copy would show it"
+        )
+    if study is None and certificate.trials is None:
+        trusted.append(
+            "date and versions, and that no other question was put to the same losses: a table "
+            "keeps no ledger"
+        )
+    elif study is None:
+        trusted.append(
+            "number, date, versions, trials and seed of the search, which the study's ledger knows"
+        )
+    if study is None and configs is None and certificate.configs is not None:
+        trusted.append("which configuration each row of the losses stands for")
+    if study is None and certificate.space is not None:
+        trusted.append("the search space over which the risks were smoothed")
+    if seal is not None and seal.questions:
+        earlier = (
+            "1 earlier question" if seal.questions == 1 else f"{seal.questions} earlier questions"
+        )
+        trusted.append(f"what the maker of the seal had learned from {earlier}")
+    return trusted
+
+
+def _brief(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 200 else text[:197] + "..."

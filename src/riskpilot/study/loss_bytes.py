@@ -1,0 +1,111 @@
+"""Losses of one configuration as bytes, and back: small, exact, no pickles.
+
+Losses that sit at the two ends of their range (0/1 losses) take one bit each, two where some
+examples do not count. Everything else is kept in the type in which it was given. What comes back
+leads to the same test as what was given.
+"""
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from riskpilot.errors import StudyError
+from riskpilot.losses import as_read
+
+Array = npt.NDArray[Any]
+Ranges = Mapping[str, tuple[float, float]]
+
+_UNIT = (0.0, 1.0)
+_VERSION = 3
+# What reading a file that was cut short, or is something else, ends in.
+_UNREADABLE = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def encode(table: Mapping[str, Array], ranges: Ranges | None = None) -> bytes:
+    """A table of one row, shape (1, m) for each name, as bytes. A column of shape (1,) stays as is.
+
+    ``ranges``: the lowest and the highest possible loss of each risk.
+    """
+    ranges = {} if ranges is None else ranges
+    arrays: dict[str, Array] = {}
+    columns = []
+    for i, (name, values) in enumerate(table.items()):
+        column, parts = _pack(values, ranges.get(name, _UNIT))
+        columns.append({"name": name, **column})
+        arrays.update({f"{kind}{i}": part for kind, part in parts.items()})
+    head = json.dumps({"version": _VERSION, "columns": columns})
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, head=np.array(head), **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def decode(blob: bytes) -> dict[str, Array]:
+    """The table that `encode` turned into bytes."""
+    try:
+        with np.load(io.BytesIO(blob), allow_pickle=False) as arrays:
+            head = json.loads(str(arrays["head"])) if "head" in arrays else {}
+            if head.get("version") != _VERSION:
+                # Reading any array of a file that holds pickled objects ends in NumPy's refusal.
+                kinds = [str(arrays[key].dtype) for key in arrays]
+                raise StudyError(
+                    f"Losses must be in riskpilot's format {_VERSION}, but these are in format "
+                    f"{head.get('version')!r}, arrays of {kinds}. Read them with the version of "
+                    f"riskpilot that wrote them, or restore the folder of losses that belongs to "
+                    f"the storage."
+                )
+            return {
+                column["name"]: _unpack(column, i, arrays)
+                for i, column in enumerate(head["columns"])
+            }
+    except StudyError:
+        raise
+    except _UNREADABLE as error:
+        raise StudyError(
+            f"Losses must be a whole file that riskpilot wrote, but this one cannot be read: "
+            f"{error}. Restore the folder of losses that belongs to the storage."
+        ) from error
+
+
+def _pack(values: Array, ends: tuple[float, float]) -> tuple[dict[str, Any], Mapping[str, Array]]:
+    if values.ndim != 2 or values.dtype.kind not in "biuf":  # names of groups are texts
+        return {"kind": "as is"}, {"v": values}
+    low, high = (as_read(end, values.dtype) for end in ends)
+    at_top = values == high
+    counts = at_top | (values == low)
+    column = {"low": ends[0], "high": ends[1], "length": values.shape[1]}
+    if low == high:  # too narrow a range for the type of the losses
+        return {"kind": "as is"}, {"v": values}
+    if counts.all():
+        return {"kind": "bits", **column}, {"v": np.packbits(at_top, axis=1)}
+    if values.dtype.kind == "f" and bool((counts | np.isnan(values)).all()):
+        bits = {"v": np.packbits(at_top, axis=1), "m": np.packbits(counts, axis=1)}
+        return {"kind": "masked bits", **column}, bits
+    return {"kind": "as is"}, {"v": values}
+
+
+def _unpack(column: Mapping[str, Any], i: int, arrays: Mapping[str, Array]) -> Array:
+    values = arrays[f"v{i}"]
+    kind = column["kind"]
+    if kind == "as is":
+        return values
+    low, high = column["low"], column["high"]
+    at_top = np.unpackbits(values, axis=1, count=column["length"]).astype(bool)
+    if kind == "bits":
+        return at_top if (low, high) == _UNIT else np.where(at_top, high, low)
+    counts = np.unpackbits(arrays[f"m{i}"], axis=1, count=column["length"]).astype(bool)
+    return np.where(counts, np.where(at_top, high, low), np.nan)

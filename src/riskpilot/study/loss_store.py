@@ -1,0 +1,158 @@
+"""Artifact stores for losses: a folder whose files are whole or not there, or memory."""
+
+import contextlib
+import hashlib
+import io
+import os
+import re
+import uuid
+import weakref
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import optuna
+from optuna.artifacts.exceptions import ArtifactNotFound
+from optuna.storages import BaseStorage
+
+from riskpilot.errors import StudyError, shown
+from riskpilot.study.storages import file_of, is_in_memory, storage_of
+
+# The store of each storage, because a storage other than a file cannot say where its losses are.
+_stores: "weakref.WeakKeyDictionary[BaseStorage, Any]" = weakref.WeakKeyDictionary()
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class MemoryArtifactStore:
+    """An artifact store for studies that live in memory."""
+
+    def __init__(self) -> None:
+        self._blobs: dict[str, bytes] = {}
+
+    def open_reader(self, artifact_id: str) -> BinaryIO:
+        if artifact_id not in self._blobs:
+            raise ArtifactNotFound("not found")
+        return io.BytesIO(self._blobs[artifact_id])
+
+    def write(self, artifact_id: str, content_body: BinaryIO) -> None:
+        self._blobs[artifact_id] = content_body.read()
+
+    def remove(self, artifact_id: str) -> None:
+        self._blobs.pop(artifact_id, None)
+
+
+class FolderStore:
+    """A folder of losses. A file appears under its name when all of it is on the disk."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self._folder = Path(folder)
+
+    def open_reader(self, artifact_id: str) -> BinaryIO:
+        try:
+            return self._path(artifact_id).open("rb")
+        except FileNotFoundError as error:
+            raise ArtifactNotFound("not found") from error
+
+    def write(self, artifact_id: str, content_body: BinaryIO) -> None:
+        path = self._path(artifact_id)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{artifact_id}.part")
+        with part.open("wb") as file:
+            file.write(content_body.read())
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+
+    def remove(self, artifact_id: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._path(artifact_id).unlink()
+
+    def _path(self, artifact_id: str) -> Path:
+        check_id(artifact_id)
+        return self._folder / artifact_id
+
+
+def check_id(artifact_id: object) -> None:
+    """Refuse whatever could name a file outside the folder of losses."""
+    if not isinstance(artifact_id, str) or not _ID.fullmatch(artifact_id):
+        raise StudyError(
+            f"Losses are kept under names that riskpilot makes, but a trial asks for "
+            f"{artifact_id!r}. The storage was changed from outside; restore it from a copy."
+        )
+
+
+def chosen_store(storage: str | BaseStorage | None, artifact_store: Any) -> Any:
+    """Settle where losses go: the given store or folder, or a folder beside the storage's file.
+
+    None where a place must be named and none was.
+    """
+    if isinstance(artifact_store, str | Path):
+        return FolderStore(artifact_store)
+    if artifact_store is not None:
+        methods = ("open_reader", "write")
+        if not all(callable(getattr(artifact_store, name, None)) for name in methods):
+            raise StudyError(
+                f"artifact_store is a folder or an Optuna artifact store, which has the methods "
+                f"{' and '.join(methods)}, but it is {shown(artifact_store)}. "
+                f'Name a folder: artifact_store="losses".'
+            )
+        return artifact_store
+    if is_in_memory(storage):
+        # Another study in the same memory has its losses there already.
+        known = _stores.get(storage) if isinstance(storage, BaseStorage) else None
+        return known or MemoryArtifactStore()
+    file = file_of(storage)
+    return None if file is None else FolderStore(f"{file}.losses")
+
+
+def attach_store(study: optuna.Study, store: Any) -> None:
+    """Remember where the losses of a study go, for as long as its storage is in use."""
+    if store is not None:
+        _stores[storage_of(study)] = store
+
+
+def store_of(study: optuna.Study) -> Any:
+    """Return the store that holds the losses of a study."""
+    storage = storage_of(study)
+    store = _stores.get(storage)
+    if store is None:
+        file = file_of(storage)
+        if file is None:
+            raise StudyError(
+                f"The losses of study {study.study_name!r} are not at hand. Load it with "
+                f"riskpilot.load_study(storage=..., artifact_store=...), naming the store or the "
+                f"folder it was made with."
+            )
+        store = _stores[storage] = FolderStore(f"{file}.losses")
+    return store
+
+
+def put(store: Any, blob: bytes) -> dict[str, str]:
+    """Write bytes, read them back, and return where they are with their digest."""
+    artifact_id = str(uuid.uuid4())
+    store.write(artifact_id, io.BytesIO(blob))
+    with store.open_reader(artifact_id) as reader:
+        if reader.read() != blob:
+            raise StudyError(
+                "The artifact store did not give back the losses that were written to it. "
+                "Check the disk or the bucket behind it."
+            )
+    return {"id": artifact_id, "sha256": hashlib.sha256(blob).hexdigest()}
+
+
+def get(store: Any, entry: dict[str, str], what: str) -> bytes:
+    """The bytes of an entry that `put` returned, if they are still what they were."""
+    check_id(entry["id"])
+    try:
+        with store.open_reader(entry["id"]) as reader:
+            blob: bytes = reader.read()
+    except ArtifactNotFound as error:
+        raise StudyError(
+            f"{what} are gone from the artifact store. "
+            f"Restore the folder of losses that belongs to the storage."
+        ) from error
+    if hashlib.sha256(blob).hexdigest() != entry["sha256"]:
+        raise StudyError(
+            f"{what} were changed after they were recorded (their digest differs). "
+            f"Restore them from a copy, or evaluate the trial again."
+        )
+    return blob

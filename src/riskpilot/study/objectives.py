@@ -1,0 +1,147 @@
+"""Objectives: functions for ``study.optimize`` that evaluate a trial and record what came of it."""
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy.typing as npt
+import optuna
+from optuna.trial import TrialState
+
+from riskpilot.common import TimeLimitError, plain_configs, within
+from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
+from riskpilot.guarantee import as_number
+from riskpilot.losses import Evaluation, check_ids
+from riskpilot.problem import Problem
+from riskpilot.study.loss_store import store_of
+from riskpilot.study.records import (
+    ERROR_KEY,
+    RECORD_KEY,
+    Record,
+    problem_of,
+    read_calibration,
+    read_validation,
+    record_of,
+    validation_of,
+    write_evaluation,
+)
+from riskpilot.study.storages import address_of, get_trial, storage_of, without_password
+
+logger = logging.getLogger("riskpilot")
+
+Evaluate = Callable[[optuna.Trial], Evaluation]
+
+
+def objective(
+    study: optuna.Study,
+    evaluate: Evaluate,
+    *,
+    validation_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
+    calibration_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
+    on_error: Literal["raise", "record"] = "raise",
+    time_limit: float | None = None,
+) -> Callable[[optuna.Trial], tuple[float, ...]]:
+    """The function for ``study.optimize``: evaluates a trial and records its losses.
+
+    Optuna sees the validation means of the risks and the free objective. Calibration losses go to
+    the artifact store unread. Ids of the examples, where given, must not overlap.
+
+    ``on_error``: what follows when an evaluation raises or returns losses that cannot be used. In
+    both cases the trial fails and keeps the error; "raise" then raises it, as Optuna does, so that
+    a mistake in the code shows at once, and "record" goes on with the next trial.
+    ``time_limit``: seconds after which an evaluation is given up; its trial fails, and the study
+    goes on. The evaluation then runs in a thread of its own, which is told to stop: Python code
+    does at its next step, while a call that never returns stays behind in the background.
+    """
+    problem = problem_of(study)  # its limits may change later; names and ranges do not
+    if not callable(evaluate):
+        raise StudyError(
+            f"objective takes a function of a trial that returns an Evaluation, but got "
+            f"{shown(evaluate)}. Write rp.objective(study, evaluate)."
+        )
+    if not isinstance(on_error, str) or on_error not in ("raise", "record"):
+        raise StudyError(
+            f'on_error says what follows a failed evaluation, "raise" or "record", but it is '
+            f"{shown(on_error)}. Leave it out to see the error."
+        )
+    if time_limit is not None and not (as_number(time_limit) or 0) > 0:
+        raise StudyError(
+            f"time_limit is a number of seconds above 0, but it is {shown(time_limit)}. "
+            f"Leave it out for evaluations that may take any time."
+        )
+    check_ids(validation_ids, calibration_ids)
+    store_of(study)  # before an evaluation is spent
+    sizes = _ValidationSize(study)
+
+    def record(trial: optuna.Trial) -> tuple[float, ...]:
+        written = _recovered(study, problem, trial)
+        try:
+            if written is None:
+                evaluation = within(time_limit, evaluate, trial)
+                if not isinstance(evaluation, Evaluation):
+                    raise LossError(
+                        f"The evaluation of a trial must return an Evaluation, but it returned a "
+                        f"{type(evaluation).__name__}. Write return Evaluation(validation={{...}}, "
+                        f"calibration={{...}})."
+                    )
+                plain_configs([trial.params], StudyError)  # a certificate must be able to name it
+                written = write_evaluation(study, trial, problem, evaluation, sizes.known())
+        except optuna.TrialPruned:
+            raise
+        except Exception as error:
+            told = f"{type(error).__name__}: {error}"[:2000]
+            told = without_password(told, address_of(storage_of(study)) or "")
+            trial.set_user_attr(ERROR_KEY, told)
+            if on_error == "raise" and not isinstance(error, TimeLimitError):
+                raise
+            logger.warning("Trial %d failed: %s", trial.number, told)
+            return (math.nan,) * (len(problem.risks) + 1)  # Optuna marks the trial as failed
+        return _values(problem, written)
+
+    return record
+
+
+class _ValidationSize:
+    """How many validation examples the trials of a study have: as many as its first one."""
+
+    def __init__(self, study: optuna.Study) -> None:
+        self._study = study
+        self._n: int | None = None
+
+    def known(self) -> int | None:
+        """Return that number, or None before the first trial has finished."""
+        if self._n is None:  # asked until there is a finished trial, and then never again
+            trials = self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+            records = (record_of(trial) for trial in trials)
+            self._n = next((record.n_validation for record in records if record), None)
+        return self._n
+
+
+def _values(problem: Problem, record: Record) -> tuple[float, ...]:
+    losses = validation_of(problem, [record])
+    means = [
+        float(risk.from_unit(losses.risks[risk.name].summary.mean)[0]) for risk in problem.risks
+    ]
+    return (*means, record.free)
+
+
+def _recovered(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Record | None:
+    """The losses of a worker that died after it had stored them and before it could say so.
+
+    The trial that is queued in its place carries its record; the losses count if they can be read.
+    """
+    stored = trial.user_attrs.get(RECORD_KEY)
+    if stored is None:
+        return None
+    frozen = get_trial(study, trial)
+    assert frozen.state == TrialState.RUNNING
+    try:
+        record = Record.from_json(stored)
+        read_validation(study, problem, frozen)
+        if record.n_calibration is not None:
+            read_calibration(study, problem, frozen)
+    except (RiskpilotError, KeyError, TypeError):
+        return None
+    logger.info("Trial %d takes over the losses of a worker that died", trial.number)
+    return record

@@ -1,0 +1,322 @@
+"""The ledger of a study: every question to its calibration data, and every answer, in a chain."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import optuna
+from scipy.special import gammaln
+
+from riskpilot.common import (
+    ShapeError,
+    anything,
+    digest,
+    digest_of,
+    list_of,
+    mapping_of,
+    moment,
+    optional,
+    record,
+    text,
+    whole,
+)
+from riskpilot.errors import StudyError
+from riskpilot.guarantee import (
+    ELSEWHERE,
+    TOLD,
+    VERSIONS,
+    Certificate,
+    Question,
+    Use,
+    now,
+    numbers_of,
+    question_digest,
+    versions,
+)
+from riskpilot.losses import CalibrationLosses, RiskLosses
+from riskpilot.study.records import LEDGER_KEY
+from riskpilot.study.storages import exclusive, storage_of
+
+_HEAD_KEY = f"{LEDGER_KEY}:head"
+_OUTCOME_KEY = f"{LEDGER_KEY}:outcome:"
+_WITHOUT = "without its ledger nobody can say how often the calibration data was used"
+
+_ENTRY = record(
+    use=whole(1),
+    question=digest,
+    problem=text,
+    **TOLD,
+    calibration=digest,
+    rows=list_of(text),
+    elsewhere=ELSEWHERE,
+    answers=mapping_of(digest),
+    created=moment,
+    versions=VERSIONS,
+    previous=text,
+    digest=digest,
+)
+_HEAD = optional(record(count=whole(1), digest=digest))
+_OUTCOME = record(
+    use=whole(1),
+    entry=digest,
+    config=optional(mapping_of(anything)),
+    promise=text,
+    certificate=digest,
+    fingerprint=digest,
+    digest=digest,
+)
+
+
+def ledger(study: optuna.Study) -> list[dict[str, Any]]:
+    """List every question that has been put to a study's calibration data.
+
+    Each entry carries a digest of itself, of the entry before it and of the answers so far.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        A study made by `create_study`.
+
+    Returns
+    -------
+    list of dict
+        The questions, oldest first: ``use`` (their number in this study), ``problem`` (what was
+        asked, in words), ``asked`` (the same as ``Problem.to_dict`` writes it), ``spend``,
+        ``level``, ``procedure``, ``groups``, ``seeds``, ``trials``, ``created`` and ``versions``;
+        digests of the ``plan`` and of the ``calibration`` losses; and ``elsewhere``, the questions
+        of other studies of the same storage to the same losses that came before.
+
+    Raises
+    ------
+    StudyError
+        If the ledger was changed or lost entries.
+    """
+    return _read(study)[0]
+
+
+def outcomes(study: optuna.Study) -> dict[int, dict[str, Any]]:
+    """What each question of the ledger led to: the configuration, or None, and the certificate's
+    digest. A question whose test was interrupted has none; ask it again."""
+    return _read(study)[1]
+
+
+def trials_of(entry: Mapping[str, Any]) -> list[int]:
+    """The numbers of the trials among which a question chose.
+
+    >>> trials_of({"trials": [[0, 2], [4, 4]]})
+    [0, 1, 2, 4]
+    """
+    return numbers_of(entry["trials"])
+
+
+def use_of(entry: Mapping[str, Any]) -> Use:
+    """Which use of the calibration data an entry is: those of other studies count, too."""
+    return Use(
+        entry["use"] + len(entry["elsewhere"]),
+        entry["digest"],
+        tuple(entry["elsewhere"]),
+        entry["created"],
+        entry["versions"],
+    )
+
+
+def enter(study: optuna.Study, question: Question, calibration: CalibrationLosses) -> Use:
+    """Record a question before its answer is known; the same one keeps its number and date.
+
+    ``calibration``: the losses of the candidates, in testing order.
+    """
+    told, losses = question.told, calibration.digest()
+    asked = question_digest(told)
+    with exclusive(study, whole_storage=True):
+        entries, answers = _read(study)
+        for entry in entries:
+            if entry["question"] == asked:
+                _check_calibration(study, entry, losses)
+                _set_head(study, entries)
+                return use_of(entry)
+        rows = _telling_rows(calibration)
+        entry = {
+            "use": len(entries) + 1,
+            "question": asked,
+            "problem": str(question),
+            **told,
+            "calibration": losses,
+            "rows": rows,
+            "elsewhere": _asked_elsewhere(study, rows),
+            "answers": {str(use): outcome["digest"] for use, outcome in answers.items()},
+            "created": now(),
+            "versions": versions(),
+            "previous": entries[-1]["digest"] if entries else "",
+        }
+        entry["digest"] = digest_of(entry)
+        study.set_user_attr(LEDGER_KEY, [*entries, entry])
+        _set_head(study, [*entries, entry])
+    return use_of(entry)
+
+
+def note_outcome(study: optuna.Study, certificate: Certificate) -> None:
+    """Record what a question led to. The first answer stands: another one is an error."""
+    entries, answers = _read(study)
+    entry = entry_of(certificate, entries)
+    assert entry is not None
+    earlier = answers.get(entry["use"])
+    if earlier is None:
+        outcome = {
+            "use": entry["use"],
+            "entry": entry["digest"],
+            "config": certificate.config,
+            "promise": certificate.promise,
+            "certificate": certificate.digest,
+            "fingerprint": certificate.fingerprint,
+        }
+        outcome["digest"] = digest_of(outcome)
+        study.set_user_attr(f"{_OUTCOME_KEY}{entry['use']}", outcome)
+    elif earlier["fingerprint"] != certificate.fingerprint:
+        raise StudyError(
+            f"The same question must have the same answer, but question {entry['use']} of study "
+            f"{study.study_name!r} led to another certificate before, made with "
+            f"{entry['versions']}. Restore the storage from a copy, or select with those versions."
+        )
+
+
+def entry_of(certificate: Certificate, entries: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The entry of the ledger that a certificate names."""
+    named = certificate.use["ledger"]
+    return next((entry for entry in entries if entry["digest"] == named), None)
+
+
+def _read(study: optuna.Study) -> tuple[list[dict[str, Any]], dict[int, dict[str, Any]]]:
+    """The entries and the outcomes, if both are whole."""
+    if not isinstance(study, optuna.Study):
+        raise StudyError(
+            f"A ledger belongs to a study, but got a {type(study).__name__}: {study!r}. "
+            f"Load it first: riskpilot.load_study(storage=...)."
+        )
+    attributes = study.user_attrs
+    entries, head = attributes.get(LEDGER_KEY, []), attributes.get(_HEAD_KEY)
+    found = {key: value for key, value in attributes.items() if key.startswith(_OUTCOME_KEY)}
+    name = study.study_name
+    try:
+        list_of(_ENTRY)(entries, "the list of entries")
+        _HEAD(head, "its head")
+        for key, value in found.items():
+            _OUTCOME(value, key)
+    except ShapeError as error:
+        raise StudyError(
+            f"The ledger of study {name!r} was changed: {error}. Restore the storage from a copy; "
+            f"{_WITHOUT}."
+        ) from None
+    outcomes = {value["use"]: dict(value) for value in found.values()}
+    _check_chain(name, entries)
+    _check_whole(name, entries, head)
+    _check_outcomes(name, entries, outcomes)
+    return [dict(entry) for entry in entries], outcomes
+
+
+def _check_chain(name: str, entries: Sequence[Mapping[str, Any]]) -> None:
+    previous = ""
+    for number, entry in enumerate(entries, 1):
+        in_place = entry["use"] == number and entry["previous"] == previous
+        if not in_place or not _is_itself(entry) or entry["question"] != question_digest(entry):
+            raise StudyError(
+                f"The ledger of study {name!r} was changed: entry {number} is not the one that "
+                f"was written. Restore the storage from a copy; {_WITHOUT}."
+            )
+        previous = entry["digest"]
+
+
+def _check_whole(
+    name: str, entries: Sequence[Mapping[str, Any]], head: Mapping[str, Any] | None
+) -> None:
+    """The head is written after its entry, so that it may be one entry behind, and no more."""
+    count = 0 if head is None else head["count"]
+    behind = len(entries) - count
+    if behind not in (0, 1) or (head and entries[count - 1]["digest"] != head["digest"]):
+        raise StudyError(
+            f"The ledger of study {name!r} lost entries: {count} questions were put to the "
+            f"calibration data by its head, {len(entries)} are left. Restore the storage from a "
+            f"copy; {_WITHOUT}."
+        )
+
+
+def _check_outcomes(
+    name: str,
+    entries: Sequence[Mapping[str, Any]],
+    outcomes: Mapping[int, Mapping[str, Any]],
+) -> None:
+    """Every outcome answers an entry, and what later entries saw of outcomes is still there."""
+    digests = {entry["use"]: entry["digest"] for entry in entries}
+    for use, outcome in outcomes.items():
+        if digests.get(use) != outcome["entry"] or not _is_itself(outcome):
+            raise StudyError(
+                f"The ledger of study {name!r} lost entries or was changed: there is an answer to "
+                f"a question {use} that it does not have. Restore the storage from a copy; "
+                f"{_WITHOUT}."
+            )
+    for entry in entries:
+        for use, answer in entry["answers"].items():
+            if not use.isdecimal() or outcomes.get(int(use), {}).get("digest") != answer:
+                raise StudyError(
+                    f"The ledger of study {name!r} was changed: the answer to question {use} is "
+                    f"not the one that was written. Restore the storage from a copy; {_WITHOUT}."
+                )
+
+
+def _is_itself(content: Mapping[str, Any]) -> bool:
+    rest = {key: value for key, value in content.items() if key != "digest"}
+    return bool(content["digest"] == digest_of(rest))
+
+
+def _set_head(study: optuna.Study, entries: Sequence[Mapping[str, Any]]) -> None:
+    head = {"count": len(entries), "digest": entries[-1]["digest"]}
+    if study.user_attrs.get(_HEAD_KEY) != head:
+        study.set_user_attr(_HEAD_KEY, head)
+
+
+def _check_calibration(study: optuna.Study, entry: Mapping[str, Any], losses: str) -> None:
+    if entry["calibration"] != losses:
+        raise StudyError(
+            f"The calibration losses of study {study.study_name!r} are not those that question "
+            f"{entry['use']} was put to on {entry['created']}: their digest differs. Restore the "
+            f"losses from a copy."
+        )
+
+
+def _telling_rows(calibration: CalibrationLosses) -> list[str]:
+    """Short digests of the candidates' losses, of those that no other sample could well have."""
+    return sorted(
+        {
+            losses.row_digests[row].hex()[:16]
+            for losses in calibration.risks.values()
+            for row in range(calibration.n_configs)
+            if _log_orders(losses, row) > np.log(1e9)
+        }
+    )
+
+
+def _log_orders(losses: RiskLosses, row: int) -> float:
+    """The logarithm of the number of orders in which the losses of a row could stand."""
+    assert losses.values is not None
+    if losses.packed:
+        ones = int(np.bitwise_count(losses.values[row]).sum())
+        counts = np.array([ones, losses.n_examples - ones])
+    else:
+        counts = np.unique(losses.values[row], return_counts=True)[1]
+    return float(gammaln(losses.n_examples + 1) - gammaln(counts + 1).sum())
+
+
+def _asked_elsewhere(study: optuna.Study, rows: Sequence[str]) -> list[dict[str, Any]]:
+    """The questions of the storage's other studies to some of the same losses, oldest first."""
+    found = []
+    for other in storage_of(study).get_all_studies():
+        entries = other.user_attrs.get(LEDGER_KEY, [])
+        if other.study_name == study.study_name or not isinstance(entries, list):
+            continue
+        for entry in entries:
+            try:
+                _ENTRY(entry, "")
+            except ShapeError:
+                continue  # a ledger that was changed is told where its own study is asked
+            if not set(rows).isdisjoint(entry["rows"]):
+                found.append((entry["created"], other.study_name, entry["use"], entry["digest"]))
+    return [{"study": name, "use": use, "digest": digest} for _, name, use, digest in sorted(found)]

@@ -1,0 +1,361 @@
+"""Losses in and out of Optuna: numbers the search may see on the trial, losses in artifacts.
+
+Validation and calibration losses are two artifacts. What a trial carries openly is the summary of
+its validation losses and how many calibration examples there are, never what they cost.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import optuna
+from optuna.trial import FrozenTrial, TrialState
+
+from riskpilot.errors import LossError, StudyError
+from riskpilot.losses import (
+    CalibrationLosses,
+    Evaluation,
+    LossMapping,
+    RiskLosses,
+    ValidationLosses,
+    as_given,
+    calibration_losses,
+    check_disjoint,
+    check_names,
+    number_array,
+    summary_of,
+    text_array,
+    validation_losses,
+)
+from riskpilot.problem import Problem, Risk
+from riskpilot.study.loss_bytes import decode, encode
+from riskpilot.study.loss_store import MemoryArtifactStore, get, put, store_of
+
+__all__ = [
+    "ERROR_KEY",
+    "LEDGER_KEY",
+    "PROBLEM_KEY",
+    "RECORD_KEY",
+    "SETTINGS_KEY",
+    "MemoryArtifactStore",
+    "Record",
+    "RiskRecord",
+    "calibration_of",
+    "check_validation_size",
+    "decode",
+    "encode",
+    "has_calibration",
+    "joined",
+    "problem_of",
+    "read_calibration",
+    "read_validation",
+    "record_of",
+    "trials_without_losses",
+    "validation_of",
+    "write_calibration",
+    "write_evaluation",
+]
+
+PROBLEM_KEY = "riskpilot:problem"
+SETTINGS_KEY = "riskpilot:settings"
+LEDGER_KEY = "riskpilot:ledger"
+RECORD_KEY = "riskpilot:record"
+ERROR_KEY = "riskpilot:error"
+# By the number of a trial: where its calibration losses are that were made after its end. A
+# finished trial takes no more attributes, so that the study keeps them.
+CALIBRATION_KEY = "riskpilot:calibration:"
+# The form in which records are written; another one is not read.
+RECORD_VERSION = 2
+
+SplitName = Literal["validation", "calibration"]
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class RiskRecord:
+    """The sums of one risk's validation losses (see `Summary`) and the digest of the losses."""
+
+    n: int
+    total: float
+    squares: float
+    above_zero: int
+    binary: bool
+    digest: str
+    threshold: float | None = None
+    groups: Sequence[Mapping[str, Any]] | None = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a finished trial says about itself before calibration is opened."""
+
+    risks: Mapping[str, RiskRecord]
+    free: float
+    free_error: float | None
+    n_validation: int
+    n_calibration: int | None
+    artifacts: Mapping[str, Mapping[str, str]]
+    version: int = RECORD_VERSION
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Record":
+        version = data.get("version") if isinstance(data, Mapping) else None
+        if version != RECORD_VERSION:
+            raise StudyError(
+                f"The record of a trial must be in format {RECORD_VERSION}, but one is in format "
+                f"{version!r}. Read the study with the version of riskpilot that wrote it."
+            )
+        try:
+            risks = {name: RiskRecord(**fields) for name, fields in data["risks"].items()}
+            return cls(**{**data, "risks": risks})
+        except (KeyError, TypeError, AttributeError) as error:
+            raise StudyError(
+                f"The record of a trial must be whole, but one is not: {error}. The storage was "
+                f"changed from outside; restore it from a copy."
+            ) from error
+
+
+def check_validation_size(expected: int, found: int) -> None:
+    if found != expected:
+        raise LossError(
+            f"Every trial of a study is evaluated on the same validation examples, but this one "
+            f"has {found:,} where the first had {expected:,}. Use one validation set; for examples "
+            f"that do not count use NaN and Risk(..., conditional=True)."
+        )
+
+
+def validation_of(problem: Problem, records: Sequence[Record]) -> ValidationLosses:
+    """The validation losses of finished trials, as far as search and plan need them: their sums."""
+    risks = {}
+    for risk in problem.risks:
+        rows = [record.risks[risk.name] for record in records]
+        summary = summary_of(risk, rows)
+        digests = tuple(bytes.fromhex(row.digest) for row in rows)
+        risks[risk.name] = RiskLosses(risk, None, records[0].n_validation, summary, digests)
+    errors = [record.free_error for record in records]
+    known = [error for error in errors if error is not None]
+    return ValidationLosses(
+        problem,
+        risks,
+        np.array([record.free for record in records]),
+        np.array(known) if len(known) == len(errors) else None,
+    )
+
+
+def problem_of(study: optuna.Study) -> Problem:
+    """The problem that travels with the study."""
+    stored = study.user_attrs.get(PROBLEM_KEY)
+    if stored is None:
+        raise StudyError(
+            f"The study {study.study_name!r} carries no riskpilot problem. "
+            f"Make studies with riskpilot.create_study(problem, ...)."
+        )
+    return Problem.from_dict(stored)
+
+
+def write_evaluation(
+    study: optuna.Study,
+    trial: optuna.Trial,
+    problem: Problem,
+    evaluation: Evaluation,
+    n_validation: int | None = None,
+) -> Record:
+    """Check, store and read back the losses of one trial; its record goes to the trial last.
+
+    Every number of the record is computed from what is stored. ``n_validation``: how many
+    validation examples there must be, where that is known.
+    """
+    store = store_of(study)
+    validation_table = _one_row(problem, evaluation.validation, "validation")
+    validation_losses(problem, validation_table)
+    validation_blob = _encode(problem, validation_table)
+    validation = validation_losses(problem, decode(validation_blob))
+    if n_validation is not None:
+        check_validation_size(n_validation, validation.n_examples)
+    calibration_blob = n_calibration = None
+    if evaluation.calibration is not None:
+        calibration_table = _one_row(problem, evaluation.calibration, "calibration")
+        calibration_losses(problem, calibration_table)
+        calibration_blob = _encode(problem, calibration_table)
+        calibration = calibration_losses(problem, decode(calibration_blob))
+        check_disjoint(validation, calibration)
+        n_calibration = calibration.n_examples
+    # Nothing is written before everything is known to be in order.
+    artifacts = {"validation": put(store, validation_blob)}
+    if calibration_blob is not None:
+        artifacts["calibration"] = put(store, calibration_blob)
+    record = Record(
+        risks={name: _risk_record(losses) for name, losses in validation.risks.items()},
+        free=float(validation.free[0]),
+        free_error=None if validation.free_error is None else float(validation.free_error[0]),
+        n_validation=validation.n_examples,
+        n_calibration=n_calibration,
+        artifacts=artifacts,
+    )
+    trial.set_user_attr(RECORD_KEY, record.to_json())
+    return record
+
+
+def _risk_record(losses: RiskLosses) -> RiskRecord:
+    return RiskRecord(digest=losses.row_digests[0].hex(), **losses.summary.record(0))
+
+
+def record_of(trial: FrozenTrial) -> Record | None:
+    stored = trial.user_attrs.get(RECORD_KEY)
+    return None if stored is None else Record.from_json(stored)
+
+
+def trials_without_losses(study: optuna.Study) -> list[int]:
+    """Return the numbers of complete trials that carry no losses, so that none of them is tested.
+
+    Plain Optuna leaves such trials, for example by ``study.tell(trial, values)``.
+    """
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    return [trial.number for trial in complete if RECORD_KEY not in trial.user_attrs]
+
+
+def read_calibration(study: optuna.Study, problem: Problem, trial: FrozenTrial) -> LossMapping:
+    """The sealed losses of one trial. Only `select` and `verify` call this, after the plan."""
+    return _read(study, trial, "calibration", problem)
+
+
+def read_validation(study: optuna.Study, problem: Problem, trial: FrozenTrial) -> LossMapping:
+    return _read(study, trial, "validation", problem)
+
+
+def _read(
+    study: optuna.Study, trial: FrozenTrial, split: SplitName, problem: Problem
+) -> dict[str, Array]:
+    entry = _entry(study, trial, split)
+    if entry is None:
+        raise StudyError(
+            f"Trial {trial.number} has no {split} losses. Return them from the evaluation, "
+            f"Evaluation(validation=..., calibration=...), or give select a calibrate function."
+        )
+    return decode(get(store_of(study), dict(entry), f"Trial {trial.number}: its {split} losses"))
+
+
+def has_calibration(study: optuna.Study, trial: FrozenTrial) -> bool:
+    """Whether the calibration losses of a trial are stored; says nothing of them."""
+    return _entry(study, trial, "calibration") is not None
+
+
+def _entry(study: optuna.Study, trial: FrozenTrial, split: SplitName) -> Mapping[str, str] | None:
+    record = record_of(trial)
+    entry = None if record is None else record.artifacts.get(split)
+    if entry is None and split == "calibration":
+        entry = study.user_attrs.get(f"{CALIBRATION_KEY}{trial.number}")
+    return entry
+
+
+def write_calibration(
+    study: optuna.Study, problem: Problem, trial: FrozenTrial, losses: LossMapping
+) -> LossMapping:
+    """Check and store calibration losses of a finished trial; returns what is stored.
+
+    Only `select` calls this, after the plan.
+    """
+    table = _one_row(problem, losses, "calibration")
+    calibration_losses(problem, table)
+    blob = _encode(problem, table)
+    stored = decode(blob)
+    record = record_of(trial)
+    assert record is not None
+    check_disjoint(validation_of(problem, [record]), calibration_of(problem, [stored], 1))
+    study.set_user_attr(f"{CALIBRATION_KEY}{trial.number}", put(store_of(study), blob))
+    return stored
+
+
+def _encode(problem: Problem, table: Mapping[str, Array]) -> bytes:
+    return encode(table, {risk.name: (risk.low, risk.high) for risk in problem.risks})
+
+
+def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Array]:
+    """One configuration's losses as a table of one row; a free objective may be a number."""
+    check_names(losses, split)
+    conditional = {risk.name for risk in problem.risks if risk.conditional}
+    table: dict[str, Array] = {}
+    for name, values in losses.items():
+        what = f"{split}: the values of {name!r}"
+        if name in problem.labels:
+            array: Array = text_array(values, what)
+        else:
+            array = number_array(values, what, missing_as_nan=name in conditional)
+        if (name in problem.names or name in problem.beside) and array.ndim != 1:
+            raise LossError(
+                f"{split}: the losses of {name!r} must be one number per example, shape (examples,)"
+                f", but their shape is {array.shape}. Give the loss of every example."
+            )
+        if array.ndim > 1:
+            raise LossError(
+                f"{split}: {name!r} must be a number or one number per example, "
+                f"but its shape is {array.shape}. Give its mean, or one number per example."
+            )
+        table[name] = array[None]
+    return table
+
+
+def joined(problem: Problem, tables: Iterable[LossMapping], n: int) -> dict[str, Array]:
+    """``n`` tables of one row each as one table. They may come one by one: of the rows that have
+    been copied none is kept. What stands beside the losses, the same for all, stays one row."""
+    known = [*problem.names, problem.minimize, *problem.beside]
+    risks = {risk.name: risk for risk in problem.risks}
+    result: dict[str, Array] = {}
+    for row, table in enumerate(tables):
+        arrays = {name: np.asarray(table[name]) for name in known if name in table}
+        if row == 0:
+            result = {
+                name: values[0] if name in problem.beside else _room(values, n)
+                for name, values in arrays.items()
+            }
+        result = {name: column for name, column in result.items() if name in arrays}
+        for name, column in result.items():
+            if name in problem.beside:
+                _check_same(name, column, arrays[name][0])
+            else:
+                result[name] = _with_row(name, column, row, arrays[name], risks.get(name))
+    return result
+
+
+def _room(values: Array, n: int) -> Array:
+    return np.empty((n, *values.shape[1:]), values.dtype)
+
+
+def _with_row(name: str, column: Array, row: int, values: Array, risk: Risk | None) -> Array:
+    """The column with one more row, in a type that holds both.
+
+    Losses at an end of their range stay there when single precision becomes double.
+    """
+    if values.shape[1:] != column.shape[1:]:
+        sizes = sorted((column.shape[1:], values.shape[1:]))
+        raise LossError(
+            f"Every configuration must be tested on the same examples, but the number of "
+            f"losses of {name!r} differs: {sizes[0]} and {sizes[1]}. Evaluate all trials on "
+            f"one calibration set; for examples that do not count use NaN and "
+            f"Risk(..., conditional=True)."
+        )
+    kind = np.result_type(column, values)
+    if column.dtype != kind:
+        wider = np.empty(column.shape, kind)
+        wider[:row] = column[:row] if risk is None else as_given(risk, column[:row])
+        column = wider
+    column[row] = values[0] if risk is None or values.dtype == kind else as_given(risk, values)[0]
+    return column
+
+
+def _check_same(name: str, column: Array, values: Array) -> None:
+    if not np.array_equal(column, values, equal_nan=column.dtype.kind == "f"):
+        raise LossError(
+            f"What stands beside the losses must be the same for every configuration, but "
+            f"{name!r} differs between trials. Evaluate all trials on the same examples, in the "
+            f"same order."
+        )
+
+
+def calibration_of(problem: Problem, tables: Iterable[LossMapping], n: int) -> CalibrationLosses:
+    return calibration_losses(problem, joined(problem, tables, n))

@@ -1,0 +1,44 @@
+"""Storages, opened by their address; locks between workers; the trials of workers that died.
+
+What Optuna does not publish is touched in `optuna_internals` alone. SQLAlchemy is loaded by
+`sql` alone, when a database is opened.
+"""
+
+from riskpilot.study.storages.addresses import hide_password, is_storage, without_password
+from riskpilot.study.storages.heartbeats import (
+    GRACE_SECONDS,
+    HEARTBEAT_SECONDS,
+    fail_overdue_trials,
+    fail_silent_trials,
+    has_heartbeat,
+)
+from riskpilot.study.storages.location import address_of, file_of, is_in_memory
+from riskpilot.study.storages.locks import exclusive
+from riskpilot.study.storages.opening import clear_errors, open_storage
+from riskpilot.study.storages.optuna_internals import (
+    as_storage,
+    get_trial,
+    set_trial_system_attr,
+    storage_of,
+)
+
+__all__ = [
+    "GRACE_SECONDS",
+    "HEARTBEAT_SECONDS",
+    "address_of",
+    "as_storage",
+    "clear_errors",
+    "exclusive",
+    "fail_overdue_trials",
+    "fail_silent_trials",
+    "file_of",
+    "get_trial",
+    "has_heartbeat",
+    "hide_password",
+    "is_in_memory",
+    "is_storage",
+    "open_storage",
+    "set_trial_system_attr",
+    "storage_of",
+    "without_password",
+]

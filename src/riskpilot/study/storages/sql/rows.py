@@ -1,0 +1,77 @@
+"""Trials from the rows of Optuna's tables."""
+
+import json
+import math
+from collections import defaultdict
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy
+from optuna.distributions import json_to_distribution
+from optuna.trial import FrozenTrial, TrialState
+
+from riskpilot.study.storages.sql.statements import TrialQueries
+
+_NUMBERS = {"INF_POS": math.inf, "INF_NEG": -math.inf, "NAN": math.nan}
+
+
+def read_trials(
+    connection: sqlalchemy.Connection, queries: TrialQueries, values: dict[str, Any]
+) -> list[FrozenTrial]:
+    """Read trials with all their parts.
+
+    The trials are read before their parts, because a trial that is finished has all its parts. In
+    the other order a trial could be finished in between, and be taken for one with few parts.
+    """
+    trials = connection.execute(queries.trials, values).all()
+    parts = connection.execute(queries.parts, values).all() if trials else []
+    of_trial: defaultdict[int, list[Any]] = defaultdict(list)
+    for part in sorted(parts, key=lambda part: part[2]):
+        of_trial[part[1]].append(part)
+    return [_frozen(trial, of_trial[trial.trial_id]) for trial in trials]
+
+
+def value_row(trial_id: int, objective: int, value: float) -> dict[str, Any]:
+    """Return the row of an objective's value; an infinite value is stored as a word."""
+    row: dict[str, Any] = {"trial": trial_id, "objective": objective}
+    if math.isinf(value):
+        return {**row, "number": None, "kind": "INF_POS" if value > 0 else "INF_NEG"}
+    return {**row, "number": value, "kind": "FINITE"}
+
+
+def _frozen(trial: Any, parts: list[Any]) -> FrozenTrial:
+    """Put a trial together from its row and the rows of its parts."""
+    by_kind: defaultdict[str, list[Any]] = defaultdict(list)
+    for kind, _, _, name, number, text in parts:
+        by_kind[kind].append((name, number, text))
+    distributions = {name: json_to_distribution(text) for name, _, text in by_kind["param"]}
+    values = {int(name): _number(number, text) for name, number, text in by_kind["value"]}
+    return FrozenTrial(
+        number=trial.number,
+        state=TrialState[trial.state],
+        value=None,
+        values=[values[objective] for objective in sorted(values)] or None,
+        datetime_start=_local(trial.datetime_start),
+        datetime_complete=_local(trial.datetime_complete),
+        params={
+            name: distributions[name].to_external_repr(number)
+            for name, number, _ in by_kind["param"]
+        },
+        distributions=distributions,
+        user_attrs={name: json.loads(text) for name, _, text in by_kind["user"]},
+        system_attrs={name: json.loads(text) for name, _, text in by_kind["system"]},
+        intermediate_values={
+            int(name): _number(number, text) for name, number, text in by_kind["step"]
+        },
+        trial_id=trial.trial_id,
+    )
+
+
+def _number(number: float | None, kind: str) -> float:
+    """Return a stored number; infinite ones and NaN are stored as words."""
+    return _NUMBERS[kind] if number is None else number
+
+
+def _local(time: datetime | None) -> datetime | None:
+    """Return a stored time, which is UTC, as the local time that Optuna shows."""
+    return None if time is None else time.replace(tzinfo=UTC).astimezone().replace(tzinfo=None)

@@ -1,0 +1,64 @@
+"""A SQLite file that several workers write to."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from optuna.distributions import BaseDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from riskpilot.study.storages.location import file_of
+from riskpilot.study.storages.locks import file_lock
+from riskpilot.study.storages.sql.storage import SqlStorage
+
+_threads = threading.Lock()
+
+
+class SqliteStorage(SqlStorage):
+    """Optuna's storage in a SQLite file, whose writers queue.
+
+    Without a queue writers find the file locked and sleep, also those that write heartbeats. And
+    two workers could take the same waiting trial, because SQLite has no locks on rows.
+    """
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait until no other thread or process writes to the file."""
+        path = file_of(self)
+        assert path is not None, "a database in memory is never opened with this class"
+        with _threads, file_lock(path, "write"):
+            yield
+
+    def add_trial(self, study_id: int, template_trial: FrozenTrial | None) -> FrozenTrial:
+        with self.turn():
+            return super().add_trial(study_id, template_trial)
+
+    def add_param(
+        self,
+        trial_id: int,
+        name: str,
+        value: float,
+        distribution: BaseDistribution,
+        previous: BaseDistribution | None,
+    ) -> None:
+        with self.turn():
+            super().add_param(trial_id, name, value, distribution, previous)
+
+    def set_trial_user_attr(self, trial_id: int, key: str, value: Any) -> None:
+        with self.turn():
+            super().set_trial_user_attr(trial_id, key, value)
+
+    def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
+        with self.turn():
+            super().set_trial_system_attr(trial_id, key, value)
+
+    def set_trial_state_values(
+        self, trial_id: int, state: TrialState, values: Sequence[float] | None = None
+    ) -> bool:
+        with self.turn():
+            return super().set_trial_state_values(trial_id, state, values)
+
+    def record_heartbeat(self, trial_id: int) -> None:
+        with self.turn():
+            super().record_heartbeat(trial_id)

@@ -1,0 +1,167 @@
+"""Workers: any number of processes that carry one study to its number of finished trials.
+
+`work` is a plain function of an address. Run it as a process, submit it to Dask, or make it a Ray
+task: each of them joins the study, and the same call continues the study after a crash.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial, TrialState
+
+from riskpilot.errors import StudyError
+from riskpilot.study.creation import load_study
+from riskpilot.study.objectives import Evaluate, objective
+from riskpilot.study.records import record_of
+from riskpilot.study.storages import (
+    GRACE_SECONDS,
+    fail_overdue_trials,
+    fail_silent_trials,
+    get_trial,
+    has_heartbeat,
+)
+
+logger = logging.getLogger("riskpilot")
+
+Callback = Callable[[optuna.Study, FrozenTrial], None]
+Objective = Callable[[optuna.Trial], tuple[float, ...]]
+
+_POLL_SECONDS = 0.5
+_MOST_FAILURES = 10
+
+
+def work(
+    evaluate: Evaluate,
+    *,
+    storage: str | Path | BaseStorage,
+    study_name: str | None = None,
+    artifact_store: Any = None,
+    n_trials: int,
+    time_limit: float | None = None,
+    callbacks: Iterable[Callback] = (),
+) -> int:
+    """Evaluate trials of a study until it has a number of finished ones.
+
+    Workers that run at once share that number between them. An evaluation that fails is recorded
+    and does not count. Where the storage has heartbeats, the trial of a worker that died is waited
+    for and taken over with its configuration; a SQL storage that is named by its address has them.
+    A journal file has none, so that a new trial takes the place of one whose worker died.
+
+    Parameters
+    ----------
+    evaluate : callable
+        A function of a trial that returns an `Evaluation`, as for `objective`.
+    storage : str, Path or BaseStorage
+        Where the study is: an address, a SQLite or journal file, or an Optuna storage.
+    study_name : str, optional
+        The name of the study; it may be left out where the storage holds only one.
+    artifact_store : str, Path or Optuna artifact store, optional
+        Where losses go. By default this is the folder beside the file of the storage.
+    n_trials : int
+        How many trials are to be finished, those of all workers and earlier runs together.
+    time_limit : float, optional
+        Seconds after which an evaluation is given up. On a journal file a trial that has run for
+        that long and three minutes more is failed and taken over.
+    callbacks : iterable of callables, default ()
+        Functions of the study and a finished trial, as for ``study.optimize``.
+
+    Returns
+    -------
+    int
+        How many trials were finished by this worker.
+
+    Raises
+    ------
+    StudyError
+        If ``n_trials`` is below 1, if there is no such study, or if ten evaluations in a row
+        failed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from riskpilot import Evaluation, Problem, Risk, create_study
+    >>> def evaluate(trial):
+    ...     x = trial.suggest_float("x", 0, 1)
+    ...     return Evaluation({"error": [x, 0, 0, 1], "cost": 1 - x}, {"error": [0, x, 1, 0]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     journal = f"{folder}/study.log"
+    ...     study = create_study(Problem([Risk("error", 0.8)], minimize="cost"), storage=journal)
+    ...     work(evaluate, storage=journal, n_trials=2)
+    2
+    """
+    if n_trials < 1:
+        raise StudyError(f"n_trials is how many trials are to be finished, but it is {n_trials!r}.")
+    study = load_study(storage=storage, study_name=study_name, artifact_store=artifact_store)
+    run = objective(study, evaluate, on_error="record", time_limit=time_limit)
+    ran = failures = 0
+    while True:
+        if time_limit is not None and not has_heartbeat(study):
+            for number in fail_overdue_trials(study, time_limit + GRACE_SECONDS):
+                logger.warning("Trial %d is overdue: its worker died", number)
+        finished, going = _counts(study.get_trials(deepcopy=False))
+        if finished >= n_trials:
+            return ran
+        if finished + going >= n_trials and has_heartbeat(study):
+            time.sleep(_POLL_SECONDS)  # others evaluate the last trials; one of them may die
+            fail_silent_trials(study)
+            continue
+        state = _one_trial(study, run, n_trials, callbacks)
+        if state == TrialState.COMPLETE:
+            ran, failures = ran + 1, 0
+        elif state == TrialState.FAIL:
+            failures += 1
+        if failures == _MOST_FAILURES:
+            raise StudyError(
+                f"{failures} evaluations in a row failed, so this worker stops. See why with "
+                f"`riskpilot status`, and start it again when that is mended."
+            )
+
+
+def _one_trial(
+    study: optuna.Study, run: Objective, n_trials: int, callbacks: Iterable[Callback]
+) -> TrialState | None:
+    """Run a trial and return the state in which it ended.
+
+    None is returned where the trial turned out to be one too many, or where other workers took this
+    one for dead and finished its trial.
+    """
+    asked: list[optuna.Trial] = []
+
+    def unless_surplus(trial: optuna.Trial) -> tuple[float, ...]:
+        asked.append(trial)
+        others = [t for t in study.get_trials(deepcopy=False) if t.number != trial.number]
+        finished, going = _counts([t for t in others if not _is_later(t, trial.number)])
+        if has_heartbeat(study) and finished + going >= n_trials:
+            raise optuna.TrialPruned("other workers have begun the last trials")
+        return run(trial)
+
+    try:
+        study.optimize(unless_surplus, n_trials=1, callbacks=list(callbacks))
+    except (AssertionError, ValueError, optuna.exceptions.UpdateFinishedTrialError):
+        # Heartbeats of this worker did not arrive, so that another one failed the trial; or two
+        # workers had taken the same waiting trial.
+        if not asked or not get_trial(study, asked[0]).state.is_finished():
+            raise
+        logger.warning("Trial %d was finished by another worker meanwhile", asked[0].number)
+        return None
+    state = get_trial(study, asked[0]).state
+    return None if state == TrialState.PRUNED else state
+
+
+def _is_later(trial: FrozenTrial, number: int) -> bool:
+    """Tell whether a running trial began after the one with this number."""
+    return trial.state == TrialState.RUNNING and trial.number > number
+
+
+def _counts(trials: Iterable[FrozenTrial]) -> tuple[int, int]:
+    """Count the trials that are finished with their losses, and those that are running."""
+    finished = going = 0
+    for trial in trials:
+        finished += trial.state == TrialState.COMPLETE and record_of(trial) is not None
+        going += trial.state == TrialState.RUNNING
+    return finished, going

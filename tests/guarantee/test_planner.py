@@ -1,0 +1,164 @@
+"""What the planner promises about power, against simulation."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+import riskpilot as rp
+from riskpilot.guarantee import power as planner
+from riskpilot.guarantee.power import passing_probability, samples_for_power, samples_to_pass
+from riskpilot.statistics import p_values
+from riskpilot.statistics.p_values import log_betting
+
+PROBLEM = rp.Problem([rp.Risk("error", 0.1)], "cost")
+
+
+def simulated_power(family, limit, risk, n, delta, draw, repetitions=4000):
+    losses = draw(np.random.default_rng(0), (repetitions, n))
+    if family == "betting":
+        log_p = p_values.log_betting(losses, limit, delta)
+    else:
+        test = getattr(p_values, f"log_{family}")
+        log_p = test(losses.sum(axis=1), n, limit)
+    return (log_p < math.log(delta)).mean()
+
+
+@pytest.mark.parametrize("family", ["binomial", "hoeffding_bentkus", "hoeffding"])
+@pytest.mark.parametrize(("risk", "n"), [(0.05, 150), (0.07, 500), (0.02, 60)])
+def test_the_power_for_zero_one_losses_is_what_simulation_shows(family, risk, n):
+    told = passing_probability(family, 0.1, risk, n, 0.1)
+    seen = simulated_power(family, 0.1, risk, n, 0.1, lambda rng, shape: rng.random(shape) < risk)
+    assert told == pytest.approx(seen, abs=0.03)
+
+
+@pytest.mark.parametrize(("risk", "n"), [(0.095, 1500), (0.096, 2500), (0.097, 5000)])
+def test_the_power_of_betting_on_large_samples_is_near_what_simulation_shows(risk, n):
+    size = risk * (1 - risk) / 0.1**2 - 1
+    told = passing_probability("betting", 0.1, risk, n, 0.1, std=0.1)
+    seen = simulated_power(
+        "betting",
+        0.1,
+        risk,
+        n,
+        0.1,
+        lambda rng, shape: rng.beta(risk * size, (1 - risk) * size, shape),
+        1500,
+    )
+    assert told == pytest.approx(seen, abs=0.12)
+
+
+@pytest.mark.parametrize("family", ["binomial", "hoeffding_bentkus", "hoeffding", "betting"])
+def test_the_number_of_samples_for_a_power_reaches_it(family):
+    n = samples_for_power(family, 0.1, 0.06, 0.1, 0.9)
+    assert passing_probability(family, 0.1, 0.06, n, 0.1) >= 0.9
+    assert passing_probability(family, 0.1, 0.06, n // 2, 0.1) < 0.9
+
+
+@pytest.mark.parametrize("family", ["binomial", "hoeffding_bentkus", "hoeffding"])
+def test_samples_to_pass_is_enough_for_that_mean_and_half_of_it_is_not(family):
+    n = samples_to_pass(family, 0.1, 0.08, 0.1)
+    for count, passes in ((n, True), (n // 2, False)):
+        largest = p_values.largest_passing_mean(family, 0.1, count, 0.1)
+        assert (largest is not None and largest >= 0.08) is passes
+
+
+def test_a_plan_says_what_passes_and_with_what_power():
+    (plan,) = rp.plan_calibration(PROBLEM, 1000, true_risks={"error": 0.07})
+    assert plan.family == "binomial"
+    assert plan.largest_mean == p_values.largest_passing_mean("binomial", 0.1, 1000, 0.1)
+    assert plan.power == passing_probability("binomial", 0.1, 0.07, 1000, 0.1)
+    assert plan.power > 0.9 > 0.5 * plan.power
+    text = str(plan)
+    assert "1,000 calibration examples" in text
+    assert f"{plan.power:.2f}" in text
+    assert f"{plan.needed:,}" in text
+
+
+def test_losses_that_are_not_binary_are_planned_with_the_betting_test_in_their_units():
+    problem = rp.Problem([rp.Risk("gap", 1.0, low=-2, high=8)], "cost")
+    (plan,) = rp.plan_calibration(problem, 2000, binary=False, deviations={"gap": 0.5})
+    assert plan.family == "betting"
+    unit = p_values.largest_passing_mean("betting", 0.3, 2000, 0.1, 0.05)
+    assert plan.largest_mean == pytest.approx(-2 + 10 * unit)
+
+
+def test_every_risk_gets_its_plan():
+    problem = rp.Problem([rp.Risk("a", 0.1), rp.Risk("b", 0.001)], "cost")
+    a, b = rp.plan_calibration(problem, 100)
+    assert a.largest_mean is not None
+    assert b.largest_mean is None
+    assert b.fewest == 2302
+
+
+@pytest.mark.parametrize(
+    ("limit", "std", "n", "risk"),
+    [
+        (0.1, 0.1, 200, 0.085),
+        (0.3, 0.2, 300, 0.27),
+        (0.05, 0.05, 500, 0.044),
+        (0.5, 0.1, 100, 0.48),
+    ],
+)
+def test_planned_power_of_the_betting_test_is_near_the_simulated_one_for_few_examples(
+    limit, std, n, risk
+):
+    rng = np.random.default_rng(0)
+    k = risk * (1 - risk) / std**2 - 1
+    losses = rng.beta(risk * k, (1 - risk) * k, size=(1000, n))
+    simulated = float((log_betting(losses, limit, 0.1) < math.log(0.1)).mean())
+    assert passing_probability("betting", limit, risk, n, 0.1, std) == pytest.approx(
+        simulated, abs=0.12
+    )
+
+
+@pytest.mark.parametrize(("n", "split"), [(2, (1, 1)), (100, (33, 67)), (7_500, (2_500, 5_000))])
+def test_labelled_examples_are_shared_out(n, split):
+    assert rp.split_labelled(n) == split
+
+
+@pytest.mark.parametrize("n", [1, 0, -5, 10.0, True, "100", 10**12 + 1, np.timedelta64(9, "s")])
+def test_what_cannot_be_shared_out_is_refused(n):
+    with pytest.raises(rp.ProblemError, match="at least 2"):
+        rp.split_labelled(n)
+
+
+@pytest.mark.parametrize("deviation", [0.0, -0.1, 0.51, math.inf, math.nan, True, "0.1", 10**400])
+def test_a_deviation_that_no_losses_of_the_range_have_is_refused(deviation):
+    with pytest.raises(rp.ProblemError, match=r"'error'"):
+        rp.plan_calibration(PROBLEM, 1000, binary=False, deviations={"error": deviation})
+
+
+def test_the_largest_deviation_is_that_of_losses_at_both_ends():
+    problem = rp.Problem([rp.Risk("gap", 1.0, low=-2, high=8)], "cost")
+    assert rp.plan_calibration(problem, 1000, binary=False, deviations={"gap": 5.0})
+    with pytest.raises(rp.ProblemError, match="at most 5,"):
+        rp.plan_calibration(problem, 1000, binary=False, deviations={"gap": 5.1})
+
+
+@pytest.mark.parametrize("true_risk", [math.nan, math.inf, "0.05", True, 10**400, [0.05]])
+def test_a_true_risk_that_is_no_finite_number_is_refused(true_risk):
+    with pytest.raises(rp.ProblemError, match="finite numbers"):
+        rp.plan_calibration(PROBLEM, 1000, true_risks={"error": true_risk})
+
+
+@pytest.mark.parametrize("family", ["binomial", "hoeffding_bentkus"])
+@pytest.mark.parametrize("delta", [0.01, 0.1, 0.4])
+def test_very_large_samples_are_planned_as_large_ones_are(family, delta):
+    """On either side of the number from which on the normal distribution foretells exact tests."""
+    n = round(1.1 * planner._LARGE_VARIANCE / (0.1 * 0.9))
+    exact = p_values.largest_passing_mean(family, 0.1, n, delta)
+    assert planner._largest_mean(family, 0.1, n, delta, None) == pytest.approx(exact, abs=4 / n)
+
+
+@pytest.mark.parametrize(
+    ("true_risk", "needed"), [(0.0999, 59_096_406), (0.099999, 591_253_000_000), (0.0999999, None)]
+)
+def test_a_margin_next_to_nothing_is_planned_at_once(true_risk, needed):
+    began = time.perf_counter()
+    (plan,) = rp.plan_calibration(PROBLEM, 10**12, true_risks={"error": true_risk})
+    assert time.perf_counter() - began < 5
+    assert plan.needed == (None if needed is None else pytest.approx(needed, rel=1e-3))
+    if needed is None:
+        assert "more than 1,000,000,000,000 examples" in str(plan)

@@ -1,0 +1,262 @@
+"""Losses on their way in: counted exactly, digested by value, and refused where they leak."""
+
+import numpy as np
+import optuna
+import pytest
+
+import riskpilot as rp
+from riskpilot.guarantee.evidence import Contrast, _of_many
+from riskpilot.guarantee.testing import freeze_plan
+from riskpilot.losses.reading import (
+    CalibrationLosses,
+    ValidationLosses,
+    calibration_losses,
+    check_disjoint,
+    validation_losses,
+)
+from riskpilot.losses.summaries import GroupSummary, log_p_for_order, pairs, summary_of
+from riskpilot.study.records import RiskRecord, trials_without_losses
+
+UNIT = rp.Problem([rp.Risk("error", 0.2)], "cost")
+SIGNED = rp.Problem([rp.Risk("error", 0.2, low=-1)], "cost")
+CONDITIONAL = rp.Problem([rp.Risk("error", 0.2, conditional=True)], "cost")
+
+DTYPES = [bool, np.uint8, np.int8, np.int64, np.float16, np.float32, np.float64]
+
+
+def read(problem, values):
+    table = np.asarray(values)
+    return validation_losses(problem, {"error": table, "cost": np.zeros(len(table))})
+
+
+def summary(problem, values):
+    return read(problem, values).risks["error"].summary
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("m", [1, 7, 5001, 70_000])
+def test_zero_one_losses_are_counted_whatever_their_type(dtype, m):
+    rng = np.random.default_rng(m)
+    table = rng.random((3, m)) < 0.9
+    found = summary(UNIT, table.astype(dtype))
+    assert found.binary
+    for counted in (found.total, found.squares, found.above_zero):
+        np.testing.assert_array_equal(counted, table.sum(axis=1))
+    assert found.n.tolist() == [m] * 3
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_digests_depend_on_values_not_on_types_or_layout(dtype):
+    rng = np.random.default_rng(0)
+    table = rng.random((4, 100)) < 0.5
+    reference = read(UNIT, table).digest()
+    assert read(UNIT, table.astype(dtype)).digest() == reference
+    assert read(UNIT, np.asfortranarray(table.astype(dtype))).digest() == reference
+    assert read(UNIT, np.repeat(table.astype(dtype), 2, axis=1)[:, ::2]).digest() == reference
+
+
+@pytest.mark.parametrize("value", [0.999, 0.5, 1e-3, 1e-8])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_one_loss_between_the_ends_is_not_binary(value, dtype):
+    table = np.ones((1, 5000), dtype=dtype)
+    table[0, 17] = value
+    if table[0, 17] in (0.0, 1.0):
+        table[0, 17] = 0.5  # half precision has no 1e-8
+    found = summary(UNIT, table)
+    assert not found.binary
+    assert found.total[0] == pytest.approx(4999 + float(table[0, 17]), rel=1e-12)
+
+
+def test_some_binary_and_some_real_rows_are_each_counted():
+    rng = np.random.default_rng(1)
+    table = np.vstack([rng.random((2, 300)) < 0.5, rng.random((2, 300))])
+    found = summary(UNIT, table)
+    assert not found.binary
+    np.testing.assert_allclose(found.total, table.sum(axis=1))
+    np.testing.assert_allclose(found.squares, (table**2).sum(axis=1))
+    np.testing.assert_array_equal(found.above_zero, (table > 0).sum(axis=1))
+
+
+def test_losses_at_both_ends_of_a_signed_range_are_binary():
+    found = summary(SIGNED, [[-1, 1, 1, -1, 1]])
+    assert found.binary
+    assert found.total.tolist() == [3.0]
+    zeros = summary(SIGNED, [[0, 1, 0, -1, 1]])
+    assert not zeros.binary
+    assert zeros.total.tolist() == [0.5 + 1 + 0.5 + 0 + 1]
+
+
+def test_examples_that_do_not_count_are_left_out_of_every_sum():
+    nan = np.nan
+    found = summary(CONDITIONAL, [[nan, 1.0, 0.0, nan], [nan] * 4, [0.5] * 4])
+    assert found.n.tolist() == [2, 0, 4]
+    assert found.total.tolist() == [1.0, 0.0, 2.0]
+    assert found.mean.tolist() == [0.5, 1.0, 0.5]
+
+
+def test_standard_errors_are_those_of_the_mean():
+    rng = np.random.default_rng(2)
+    table = rng.random((3, 400))
+    found = summary(UNIT, table)
+    np.testing.assert_allclose(found.standard_error, table.std(axis=1) / 20)
+    assert summary(UNIT, np.zeros((1, 50))).standard_error.tolist() == [1 / 50]
+
+
+def test_the_free_objective_is_a_number_or_a_mean_with_its_error():
+    table = np.zeros((2, 4), bool)
+    numbers = validation_losses(UNIT, {"error": table, "cost": [3, 4]})
+    assert numbers.free.tolist() == [3.0, 4.0]
+    assert numbers.free_error is None
+    rows = validation_losses(UNIT, {"error": table, "cost": [[1, 3, 1, 3], [2, 2, 2, 2]]})
+    assert rows.free.tolist() == [2.0, 2.0]
+    assert rows.free_error.tolist() == [0.5, 0.0]
+
+
+def test_the_kinds_of_losses_are_types_of_their_own():
+    table = np.zeros((1, 4), bool)
+    sealed = calibration_losses(UNIT, {"error": table})
+    assert not isinstance(sealed, ValidationLosses)
+    assert not isinstance(read(UNIT, table), CalibrationLosses)
+    with pytest.raises(TypeError):  # a plan needs the free objective, which sealed losses lack
+        freeze_plan(sealed)
+
+
+@pytest.mark.parametrize("kind", ["binary", "real"])
+def test_calibration_losses_that_are_the_validation_losses_are_refused(kind):
+    rng = np.random.default_rng(3)
+    table = rng.random((2, 200))
+    table = table < 0.4 if kind == "binary" else table
+    with pytest.raises(rp.LeakageError, match="same 200 numbers"):
+        check_disjoint(read(UNIT, table), calibration_losses(UNIT, {"error": table.copy()}))
+    check_disjoint(read(UNIT, table), calibration_losses(UNIT, {"error": table[:, ::-1]}))
+
+
+def test_equal_losses_that_may_be_chance_are_allowed():
+    zeros = np.zeros((3, 500), bool)
+    check_disjoint(read(UNIT, zeros), calibration_losses(UNIT, {"error": zeros.copy()}))
+    few = np.zeros((1, 500), bool)
+    few[0, 3] = True
+    check_disjoint(read(UNIT, few), calibration_losses(UNIT, {"error": few.copy()}))
+    constant = np.full((1, 500), 0.25)
+    check_disjoint(read(UNIT, constant), calibration_losses(UNIT, {"error": constant.copy()}))
+
+
+def test_nothing_to_compare_shows_nothing():
+    """An empty maximum is no evidence: p = 1, and the value is the worst there is."""
+    part = summary(UNIT, np.zeros((2, 30)))
+    gap = rp.GroupGap(("a", "b"), directed=True, within="label")
+    names = (("b", "0"), ("b", "1"))
+    assert pairs(gap, names) == []
+    found = GroupSummary(gap, names, (part, part))
+    assert found.mean.tolist() == [1.0, 1.0]
+    assert found.n.tolist() == [0, 0]
+    risk = rp.Risk("error", 0.1, statistic=gap)
+    assert log_p_for_order(risk, "betting", found).tolist() == [0.0, 0.0]
+    claim = Contrast(1.0, -1.0, 0.1)
+    assert _of_many(claim, [np.zeros((2, 30))] * 2, [], 0.1).tolist() == [0.0, 0.0]
+
+
+def test_records_of_groups_without_any_group_are_refused():
+    risk = rp.Risk("error", 0.1, statistic=rp.WorstGroup())
+    with pytest.raises(rp.LossError, match="name none"):
+        summary_of(risk, [RiskRecord(5, 0.0, 0.0, 0, True, "", groups=[])])
+
+
+def test_groups_within_labels_are_compared_by_group_and_label():
+    names = (("a", "x | b"), ("a | x", "b"), ("b", "x | b"), ("b | x", "b"))
+    assert pairs(rp.GroupGap(within="label"), names) == [(0, 2), (1, 3), (2, 0), (3, 1)]
+    directed = rp.GroupGap(("a", "b"), directed=True, within="label")
+    assert pairs(directed, names) == [(0, 2)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_takes_no_loss_to_an_end_of_its_range(dtype):
+    problem = rp.Problem([rp.Risk("error", 0, low=-1e18, high=1e18)], "cost")
+    inside = np.array([[-1e18, 1e18]], dtype)
+    inside = np.nextafter(inside, dtype(0))
+    found = summary(problem, np.repeat(inside, 20, axis=1))
+    assert not found.binary
+    assert found.above_zero.tolist() == [40]
+    tiny = rp.Problem([rp.Risk("error", 1e299, high=1e300)], "cost")
+    found = summary(tiny, [[1e-30] * 40])
+    assert not found.binary
+    assert found.above_zero.tolist() == [40]
+
+
+def test_zeros_of_either_sign_are_one_loss():
+    one = np.array([[0.0, 0.5, 0.25]])
+    assert read(UNIT, one).digest() == read(UNIT, np.where(one == 0, -0.0, one)).digest()
+
+
+def test_a_range_too_narrow_for_the_type_of_the_losses_is_refused():
+    narrow = rp.Problem([rp.Risk("error", 0.1 + 5e-10, low=0.1, high=0.1 + 1e-9)], "cost")
+    with pytest.raises(rp.LossError, match="one number"):
+        read(narrow, np.full((1, 5), 0.1, np.float32))
+
+
+def test_whole_numbers_that_double_precision_rounds_are_refused():
+    wide = rp.Problem([rp.Risk("error", 1e15, high=1e19)], "cost")
+    with pytest.raises(rp.LossError, match="larger unit"):
+        read(wide, np.array([[2**53 + 1, 0]]))
+    assert read(wide, np.array([[2**53 - 1, 0]])).n_examples == 2
+
+
+@pytest.mark.parametrize("name", [1, None, ("error",), b"error"])
+def test_losses_are_named_by_texts(name):
+    table = {name: np.zeros((1, 4)), "error": np.zeros((1, 4)), "cost": [0.0]}
+    with pytest.raises(rp.LossError, match="named by texts"):
+        validation_losses(UNIT, table)
+    study = rp.create_study(UNIT, seed=0)
+    row = {key: np.zeros(4) for key in table}
+    with pytest.raises(rp.LossError, match="named by texts"):
+        study.optimize(rp.objective(study, lambda trial: rp.Evaluation(row)), n_trials=1)
+
+
+ODD = {
+    "a text": "abc",
+    "a mapping": {"a": 1},
+    "rows of different lengths": [[0, 1], [1]],
+    "three dimensions": np.zeros((1, 4, 1)),
+    "one number": 0.3,
+    "a number beyond all": [[10**400] * 4],
+    "a generator": (x for x in [0, 1]),
+    "a negative number": [[-1, 0, 0, 1]],
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("place", ["error", "cost", "w", "reference"])
+def test_odd_values_are_refused_wherever_they_stand(name, place):
+    more = {"weights": "w", "largest_weight": 1} if place == "w" else {}
+    statistic = rp.Difference() if place == "reference" else rp.Mean()
+    problem = rp.Problem([rp.Risk("error", 0.2, statistic=statistic, **more)], "cost")
+    table = {"error": np.zeros((1, 4)), "cost": [0.0]}
+    table |= {beside: np.zeros(4) for beside in problem.beside}
+    if (name, place) == ("a negative number", "cost"):
+        return  # a free objective may be negative
+    table[place] = ODD[name]
+    with pytest.raises(rp.LossError):
+        validation_losses(problem, table)
+    row = {key: np.zeros(4) for key in table} | {place: ODD[name]}
+    study = rp.create_study(problem, seed=0)
+    if (name, place) == ("one number", "cost"):
+        return  # of one configuration it is one number
+    with pytest.raises(rp.LossError):
+        study.optimize(rp.objective(study, lambda trial: rp.Evaluation(row)), n_trials=1)
+
+
+def test_trials_that_plain_optuna_finished_are_counted():
+    study = rp.create_study(UNIT, sampler=optuna.samplers.RandomSampler(seed=0))
+    rng = np.random.default_rng(0)
+
+    def evaluate(trial):
+        trial.suggest_float("x", 0, 1)
+        return rp.Evaluation({"error": rng.random(50) < 0.1, "cost": 1.0})
+
+    study.optimize(rp.objective(study, evaluate), n_trials=2)
+    assert trials_without_losses(study) == []
+    study.tell(study.ask(), [0.1, 1.0])
+    study.tell(study.ask(), state=optuna.trial.TrialState.FAIL)
+    study.ask()
+    assert trials_without_losses(study) == [2]

@@ -1,0 +1,169 @@
+"""Figures hold what they promise to show, whatever the problem."""
+
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+import riskpilot as rp
+from riskpilot import plots
+from riskpilot.errors import PlotError
+from tests.pictures import browser, scenes
+
+
+def names(figure):
+    return {trace.name for trace in figure.data}
+
+
+def shapes(figure):
+    return [(shape.type, shape.xref, shape.x0, shape.x1) for shape in figure.layout.shapes]
+
+
+def test_trade_off_of_a_search_shows_every_part_of_the_paper_picture(search):
+    figure = search.figure()
+    assert {
+        "region of interest",
+        "largest value that passes",
+        "limit",
+        "front",
+        "initial",
+        "proposed",
+        "certified",
+        "chosen",
+        "reference point",
+    } <= names(figure)
+    assert ("line", "x", 0.2, 0.2) in shapes(figure)
+
+
+def test_trade_off_numbers_the_tested_in_testing_order(search):
+    texts = [t for trace in search.figure().data for t in (trace.text or ()) if str(t).isdigit()]
+    assert sorted(map(int, texts)) == list(range(1, len(search.candidates) + 1))
+
+
+def test_each_of_several_risks_has_a_panel_with_its_limit():
+    figure = scenes.two_risks(n=30).figure()
+    limits = [shape for shape in shapes(figure) if shape[0] == "line"]
+    assert ("line", "x", 0.15, 0.15) in limits
+    assert ("line", "x2", 0.3, 0.3) in limits
+
+
+def test_many_candidates_are_not_all_numbered():
+    texts = [t for trace in scenes.thresholds().figure().data for t in (trace.text or ())]
+    assert 5 <= sum(str(t).isdigit() for t in texts) <= 12
+
+
+def test_p_values_stand_in_testing_order_with_smallest_ones_at_the_floor():
+    selection = scenes.thresholds()
+    figure = plots.p_value_sequence(selection.plan, selection.result, selection.candidates)
+    drawn = sorted((x, y) for trace in figure.data for x, y in zip(trace.x, trace.y, strict=True))
+    assert [y for _, y in drawn] == pytest.approx(np.maximum(selection.p_values, 1e-12))
+
+
+def test_bounds_of_the_choice_end_before_the_limit():
+    selection = scenes.two_risks(n=30)
+    chosen = selection.certificate.chosen
+    figure = plots.risk_bounds(
+        selection.plan, selection.result, chosen, selection.candidates, [chosen]
+    )
+    for trace, limit in zip([figure.data[0], figure.data[3]], (0.15, 0.3), strict=True):
+        assert trace.x[0] + trace.error_x.array[0] < limit
+
+
+def test_shown_candidates_surround_the_decision():
+    selection = scenes.thresholds()
+    chosen = selection.certificate.chosen
+    shown = plots.shown_positions(selection.result, chosen)
+    assert chosen in shown
+    assert int(np.argmin(selection.result.passed)) in shown
+    assert len(shown) == 8
+
+
+def test_history_steps_down_to_the_best_that_keeps_the_limits(search):
+    figure = plots.search_history(search.validation, search.search, search.background)
+    best = next(t for t in figure.data if t.name.startswith("best"))
+    assert list(best.y) == sorted(best.y, reverse=True)
+    assert {"initial", "proposed"} <= names(figure)
+
+
+def test_a_running_search_is_drawn_from_validation_alone(search):
+    figure = plots.search_plane(search.validation, search.search, search.background)
+    assert not names(figure) & {"certified", "chosen", "tested, not certified"}
+
+
+def test_power_rises_with_the_sample_and_falls_with_the_risk():
+    problem = rp.Problem([rp.Risk("error", 0.1)], minimize="cost")
+    figure = plots.power_curves(problem, true_risks=[0.05, 0.08], n_calibration=1000)
+    safe, close = (np.array(trace.y) for trace in figure.data[:2])
+    assert (safe >= close - 0.02).all()
+    assert safe[-1] > 0.99
+    assert safe[0] < 0.5
+
+
+def test_power_needs_a_risk_of_the_problem_below_its_limit():
+    problem = rp.Problem([rp.Risk("error", 0.1)], minimize="cost")
+    with pytest.raises(PlotError, match="Name one of them"):
+        plots.power_curves(problem, "eror")
+    with pytest.raises(PlotError, match="Leave it out"):
+        plots.power_curves(problem, true_risks=[0.2])
+
+
+def test_both_risks_at_once_shades_where_all_limits_are_kept():
+    selection = scenes.two_risks(n=30)
+    figure = plots.risk_plane(
+        selection.plan, selection.result, selection.validation, selection.certificate.chosen
+    )
+    box = next(shape for shape in figure.layout.shapes if shape.type == "rect")
+    assert (box.x1, box.y1) == (0.15, 0.3)
+
+
+def test_names_are_words_and_never_markup():
+    nasty = ("<b>one</b>", "two<br>", "<a href='x'>cost</a>")
+    figure = scenes.two_risks(nasty, n=30).figure()
+    told = json.dumps(figure.to_plotly_json(), default=str)
+    assert "<b>one" not in told
+    assert "<a href" not in told
+
+
+def test_themes_change_the_paper_and_leave_the_original(search):
+    figure = search.figure()
+    dark = plots.with_theme(figure, "dark")
+    assert dark.layout.template.layout.paper_bgcolor != figure.layout.template.layout.paper_bgcolor
+    with pytest.raises(PlotError, match="light, dark, neutral"):
+        plots.with_theme(figure, "sepia")
+
+
+def test_a_figure_needs_an_ending_it_can_be_written_as(tmp_path):
+    with pytest.raises(PlotError, match="one of these endings"):
+        plots.save_figure(go.Figure(), tmp_path / "figure.bmp")
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        (ValueError("Image export requires the kaleido package"), "pip install"),
+        (RuntimeError("ChromeNotFoundError: Kaleido requires Google Chrome"), "apt install"),
+    ],
+)
+def test_a_missing_tool_is_named_with_the_way_to_get_it(tmp_path, monkeypatch, error, hint):
+    def fail(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(go.Figure, "write_image", fail)
+    with pytest.raises(PlotError, match=hint):
+        plots.save_figure(go.Figure(), tmp_path / "figure.png")
+
+
+def test_a_page_with_a_figure_sends_nothing_to_others(tmp_path):
+    path = plots.save_figure(go.Figure(), tmp_path / "figure.html")
+    assert '"showSendToCloud": false' in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.browser
+def test_figures_are_written_as_pictures_without_a_network(search, tmp_path):
+    if browser.find() is None:
+        pytest.fail(f"Pictures need Chromium: {browser.HINT}")
+    png = plots.save_figure(search.figure(), tmp_path / "a.png", width=400, height=300, scale=1)
+    svg = plots.save_figure(search.figure(), tmp_path / "a.svg", theme="dark")
+    assert png.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert b"reference point" in svg.read_bytes()

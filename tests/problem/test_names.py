@@ -1,0 +1,136 @@
+"""Names, their meaning and their notation: one registry, one grammar."""
+
+from pathlib import Path
+
+import pytest
+
+import riskpilot as rp
+from riskpilot.problem.metrics import METRICS
+from riskpilot.problem.names import ALIASES, KNOWN, larger_is_better, meaning
+from riskpilot.problem.notation import parse_risk
+from riskpilot.problem.sounds import sounds_larger
+
+GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "risks.md"
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_guide_says_of_every_metric_what_its_losses_are(name):
+    direction = "at_least" if METRICS[name].better_when_larger else "at_most"
+    row = f"| `{name}` | `{direction}` | {METRICS[name].loss_words} |"
+    assert row in GUIDE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", [*KNOWN, *ALIASES])
+def test_every_known_name_makes_a_risk_of_its_own_direction_and_statistic(name):
+    known = meaning(name)
+    if "drop" in name and known.metric.condition == "prediction":
+        with pytest.raises(rp.ProblemError, match="counts other examples"):
+            rp.Risk(name)
+        return
+    open_risk = rp.Risk(name)
+    closed = open_risk.with_bound(0.3)
+    assert closed == rp.Risk(name, **{"at_least" if closed.complement else "at_most": 0.3})
+    assert closed.complement == larger_is_better(known, closed.statistic)
+    assert closed.conditional == known.metric.conditional
+    assert closed.statistic == (known.statistic or rp.Mean())
+    assert closed.bound == 0.3
+    assert rp.Risk.from_dict(closed.to_dict()) == closed
+    assert closed.loss_words.startswith("1 where ")
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_every_known_name_can_be_minimised_or_says_what_to_minimise_instead(name):
+    risks = [rp.Risk("harm", 0.1)]
+    known = KNOWN[name]
+    if not known.better_when_larger:
+        rp.Problem(risks, minimize=name)
+        return
+    with pytest.raises(rp.ProblemError, match=known.opposite):
+        rp.Problem(risks, minimize=name)
+    rp.Problem(risks, minimize=known.opposite)
+
+
+@pytest.mark.parametrize(
+    "name", ["False positive rate", "false-positive-rate", "FPR", "falsePositiveRate"]
+)
+def test_spelling_does_not_change_what_a_name_means(name):
+    assert meaning(name) is KNOWN["false_positive_rate"]
+    assert rp.Risk(name, 0.1).conditional
+    assert rp.Risk(name, 0.1).name == name
+
+
+LARGER = """
+    acc auc roc_auc ROC-AUC AUROC f1 F1-score f1_score val_precision test_recall TPR reward
+    meanReward r2 mIoU IoU dice BLEU rouge success_rate pass_rate win-rate hit_rate exact_match
+    utility pass@10 hits@5 top5_accuracy balanced_accuracy empirical_coverage
+"""
+LOSSES = """
+    accuracy_drop recall_gap auc_loss error 1-accuracy one_minus_f1 -reward missed_recall
+    coverage_gap low_precision reward_regret negative_reward miscoverage inaccuracy ddp abstention
+    cost latency harm flagged kld reconstruction missed false_alarm error_rate utility_loss
+    coverage_error accuracy_difference time_to_accuracy recallable macaroni
+"""
+
+
+@pytest.mark.parametrize("name", LARGER.split())
+def test_words_for_larger_is_better_are_heard(name):
+    assert sounds_larger(name)
+
+
+@pytest.mark.parametrize("name", LOSSES.split())
+def test_losses_are_not_taken_for_more_than_they_are(name):
+    assert not sounds_larger(name)
+    assert rp.Problem([rp.Risk("harm_", 0.1)], minimize=name).minimize == name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "error<=0.1 as worst_group by sex in [0,2] conditional",
+        "error<=0.1 by sex as worst_group conditional in [0,2]",
+        "error <= 0.1  conditional in [ 0 , 2 ] by sex as worst_group",
+    ],
+)
+def test_clauses_come_in_any_order(text):
+    statistic = rp.WorstGroup()
+    expected = rp.Risk("error", 0.1, high=2, conditional=True, statistic=statistic, groups="sex")
+    assert parse_risk(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("error<=0.1 as worst_group as worst_group", "'as' twice"),
+        ("error<=0.1 by sex", "knows no groups"),
+        ("error<=0.1 somehow", "NAME<=NUMBER"),
+        ("error<=0.1 as quantile(high)", "'high'"),
+        ("error<=0.1 as median", "'median'"),
+        ("error<=0.1 as worst_group(0.9)", "no argument"),
+        ("error<=nan", "'nan'"),
+        ("error<=1e999", "'1e999'"),
+        ("precision<=0.9", r"at_least=0\.9"),
+        ("accuracy_drop>=0.9", "at_most="),
+        ("precison>=0.9", "Did you mean 'precision'"),
+        ("worst_group_error<=0.1 as quantile(0.9)", "WorstGroup"),
+        ("recall<=0.1 as group_gap by sex weighted by w up to 2", "weighted"),
+        (b"error<=0.1", "NAME<=NUMBER"),
+        (None, "NAME<=NUMBER"),
+    ],
+)
+def test_a_text_that_cannot_be_meant_is_refused_in_words(text, says):
+    with pytest.raises(rp.ProblemError, match=says):
+        parse_risk(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "risk"),
+    [
+        ("precision ≥ 0.9", rp.Risk("precision", at_least=0.9)),
+        ("worst_group_error<=0.2 by sex", rp.Risk("worst_group_error", 0.2, groups="sex")),
+        ("recall<=0.1 as group_gap", rp.Risk("recall", at_most=0.1, statistic=rp.GroupGap())),
+        ("rate>=0.8 as ratio", rp.Risk("rate", at_least=0.8, statistic=rp.Ratio())),
+        ("fpr<=0.1", rp.Risk("fpr", 0.1, conditional=True)),
+    ],
+)
+def test_a_text_means_what_the_risk_means(text, risk):
+    assert parse_risk(text) == risk

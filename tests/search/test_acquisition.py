@@ -1,0 +1,120 @@
+"""The reference point of the paper, and what happens where it leaves a choice open."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import riskpilot as rp
+from riskpilot.search.acquisition import (
+    Observations,
+    fixed_reference,
+    guided_reference,
+    novelty,
+    one_sided_reference,
+)
+
+REGION = [
+    SimpleNamespace(alpha_max=0.2, low=0.15, high=0.25),
+    SimpleNamespace(alpha_max=0.4, low=0.3, high=0.5),
+]
+OBSERVED = np.array([[0.1, 0.2, 7.0], [0.9, 0.9, 0.5]])
+
+
+def test_the_free_axis_ends_at_the_best_overly_safe_configuration():
+    # eq:ref_point: columns are two risks and the free objective.
+    means = np.array(
+        [
+            [0.10, 0.20, 5.0],  # overly safe
+            [0.14, 0.29, 4.0],  # overly safe and better: the reference
+            [0.14, 0.35, 3.0],  # safe in one risk only
+            [0.20, 0.40, 1.0],
+            [0.90, 0.90, 0.0],
+        ]
+    )
+    np.testing.assert_array_equal(guided_reference(REGION, means, OBSERVED), [0.25, 0.5, 4.0])
+
+
+def test_where_nothing_is_overly_safe_the_region_is_bounded_by_the_worst_free_value():
+    means = np.array([[0.20, 0.40, 3.0], [0.24, 0.49, 2.0], [0.90, 0.90, 99.0]])
+    reference = guided_reference(REGION, means, OBSERVED)
+    np.testing.assert_array_equal(reference, one_sided_reference(REGION, means, OBSERVED))
+    np.testing.assert_array_equal(reference, [0.25, 0.5, 7.0])
+
+
+def test_the_one_sided_reference_keeps_what_is_overly_safe():
+    means = np.array([[0.10, 0.20, 9.0], [0.20, 0.40, 1.0]])
+    np.testing.assert_array_equal(one_sided_reference(REGION, means, OBSERVED), [0.25, 0.5, 9.0])
+
+
+def test_a_one_sided_reference_exists_where_no_configuration_is_inside():
+    means = np.full((3, 3), 0.9)
+    assert np.isfinite(one_sided_reference(REGION, means, OBSERVED)).all()
+
+
+def test_the_fixed_reference_is_the_worst_seen_and_knows_no_region():
+    for region in (REGION, REGION[::-1]):
+        np.testing.assert_array_equal(
+            fixed_reference(region, OBSERVED * 3, OBSERVED), [0.9, 0.9, 7.0]
+        )
+
+
+@pytest.mark.parametrize("reference", [guided_reference, one_sided_reference])
+def test_the_risks_of_the_reference_are_the_upper_edges_of_the_region(reference):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        assert reference(REGION, rng.random((30, 3)), OBSERVED)[:2].tolist() == [0.25, 0.5]
+
+
+def observed_at(x, values, pending=()):
+    pending = np.array(pending, float).reshape(-1, x.shape[1])
+    return Observations(x, values, np.full(values.shape, np.nan), pending)
+
+
+def test_where_every_result_differs_everything_may_be_new():
+    x = np.linspace(0, 1, 5)[:, None]
+    chance = novelty(observed_at(x, np.column_stack([x, -x])))
+    np.testing.assert_array_equal(chance(np.random.default_rng(0).random((50, 1))), 1.0)
+
+
+def test_the_width_of_steps_is_learned_from_repeats():
+    """Objectives with ten steps: the chance of news must tell new steps from known ones."""
+    rng = np.random.default_rng(0)
+    x = rng.random((40, 2)) * [1.0, 0.3]
+    steps = np.floor(10 * x)
+    values = np.column_stack([steps @ [1.0, 0.1], -steps @ [0.1, 1.0]])
+    chance = novelty(observed_at(x, values))
+    fresh = rng.random((2_000, 2))
+    known = (np.floor(10 * fresh)[:, None] == steps[None]).all(axis=2).any(axis=1)
+    assert 0 < known.mean() < 1
+    assert chance(fresh)[~known].mean() > 0.9
+    assert chance(fresh)[known].mean() < 0.5
+    np.testing.assert_allclose(chance(x), 0.0)
+
+
+def test_what_others_evaluate_is_no_news_either():
+    x = np.array([[0.10], [0.12], [0.5]])
+    chance = novelty(observed_at(x, np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0]]), [[0.8]]))
+    assert chance(np.array([[0.8]]))[0] == 0.0
+    assert chance(np.array([[0.95]]))[0] == 1.0
+
+
+def flat_then_steep(trial):
+    """Harmless up to 0.8, with a shallow best place half way; all there is to gain lies beyond."""
+    x = trial.suggest_float("x", 0, 1)
+    risk = 0.1 + 0.6 * max(x - 0.8, 0.0)
+    free = 0.42 + 0.3 * (x - 0.5) ** 2 - 3.0 * max(x - 0.8, 0.0)
+    errors = np.random.default_rng(0).random(1_000) < risk
+    return rp.Evaluation({"error": errors, "cost": free})
+
+
+@pytest.mark.parametrize("bold", [True, False])
+def test_a_search_that_saw_only_what_passes_goes_on_to_where_it_does_not(bold):
+    problem = rp.Problem([rp.Risk("error", 0.17)], "cost")
+    strategy = replace(rp.GUIDED, bold=bold)
+    sampler = rp.GuidedSampler(problem, seed=0, strategy=strategy, n_calibration=1_000)
+    study = rp.create_study(problem, sampler=sampler, safe={"x": 0.0})
+    study.optimize(rp.objective(study, flat_then_steep), n_trials=8)
+    furthest = max(trial.params["x"] for trial in study.trials)
+    assert (furthest > 0.85) == bold

@@ -1,0 +1,58 @@
+"""The scale of the default search: hypervolume that is the expected gain of the final choice."""
+
+import numpy as np
+import pytest
+
+from riskpilot.guarantee.pareto import hypervolume_improvement
+from riskpilot.guarantee.region import Interval, interval
+from riskpilot.problem.problem import Risk
+from riskpilot.search.acquisition import as_they_are, chance_to_pass
+
+
+@pytest.mark.parametrize("n_risks", [1, 2])
+def test_improvement_on_the_passing_scale_is_the_mean_gain_over_the_threshold(n_risks):
+    rng = np.random.default_rng(n_risks)
+    region = [Interval(0.2, 0.1, 0.3, 10, True, noise=0.05)] * n_risks
+    front = rng.uniform(0.05, 0.4, size=(6, n_risks + 1))
+    new = np.array([[0.19] * n_risks + [0.03]])
+    worst = 0.5
+    transform = chance_to_pass(region, 0.0)
+    reference = np.append(np.ones(n_risks), worst)
+    gain = hypervolume_improvement(transform(new), transform(front), reference)[0]
+
+    thresholds = rng.normal(0.2, 0.05, size=(200_000, n_risks))
+
+    def outcome(points):
+        passing = (points[:, None, :-1] <= thresholds).all(axis=2)  # (points, draws)
+        return np.where(passing, points[:, -1:], worst).min(axis=0)
+
+    expected = (outcome(front) - outcome(np.vstack([front, new]))).mean()
+    assert gain == pytest.approx(expected, abs=4 * 0.5 / np.sqrt(200_000))
+    assert gain > 0.01
+
+
+def test_a_lift_moves_the_threshold_up_by_standard_errors():
+    region = [Interval(0.2, 0.1, 0.3, 10, True, noise=0.05)]
+    at = np.array([[0.25, 1.0]])
+    assert chance_to_pass(region, 1.0)(at)[0, 0] == pytest.approx(0.5)
+    assert chance_to_pass(region, 0.0)(at)[0, 0] > 0.8
+
+
+def test_the_papers_scale_changes_nothing():
+    points = np.random.default_rng(0).random((5, 3))
+    region = [Interval(0.2, 0.1, 0.3, 10, True)] * 2
+    assert (as_they_are(region, 1.0)(points) == points).all()
+
+
+def test_noise_is_the_standard_error_between_validation_and_calibration_means():
+    rng = np.random.default_rng(0)
+    part = interval(
+        Risk("cost", 0.5, low=0, high=2),
+        "betting",
+        n_validation=400,
+        n_calibration=100,
+        delta=0.1,
+        std=0.1,
+    )
+    gaps = rng.normal(0, 0.2, (4000, 400)).mean(1) - rng.normal(0, 0.2, (4000, 100)).mean(1)
+    assert part.noise == pytest.approx(gaps.std(), rel=0.05)

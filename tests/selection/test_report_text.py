@@ -1,0 +1,60 @@
+"""What the report says, read without a browser."""
+
+import numpy as np
+
+import riskpilot as rp
+from riskpilot.selection.report import trials
+from tests.pictures import scenes
+
+
+def text(selection, tmp_path):
+    page = selection.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    return page[: page.index('<script type="application/json"')]
+
+
+def test_promise_is_one_sentence_with_the_limit_and_the_chance_to_be_wrong(tmp_path):
+    page = text(scenes.thresholds(), tmp_path)
+    assert "keep error at or below 10 %" in page
+    assert "is wrong is at most 10 %" in page
+
+
+def test_nothing_certified_is_said_first_and_names_the_closest(tmp_path):
+    page = text(scenes.nothing(), tmp_path)
+    assert "Nothing could be certified" in page
+    assert "Do not rely on any of these configurations" in page
+    assert "Closest: {&#x27;index&#x27;: 0}" in page
+
+
+def test_losses_of_another_range_are_told_in_their_units(tmp_path):
+    rng = np.random.default_rng(0)
+    selection = rp.select_from_losses(
+        rp.Problem([rp.Risk("latency", 30.0, high=100.0)], minimize="cost"),
+        validation={"latency": rng.uniform(0, 40, (3, 500)), "cost": [1.0, 2.0, 3.0]},
+        calibration={"latency": rng.uniform(0, 40, (3, 500))},
+    )
+    assert "latency at or below 30<" in text(selection, tmp_path).replace(",", "<")
+
+
+def test_ledger_lists_every_question_and_marks_this_one(tmp_path):
+    study = scenes.study(8)
+    rp.select(study)
+    selection = rp.select(study, problem=scenes.PROBLEM.with_limits(error=0.3))
+    page = text(selection, tmp_path)
+    assert "This is question 2" in page
+    assert "error &lt;= 0.2" in page
+    assert "<tr class=chosen><td>2</td>" in page
+
+
+def test_a_long_table_keeps_what_was_tested_and_says_what_it_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(trials, "MOST_ROWS", 120)
+    selection = scenes.two_risks(n=200)
+    page = text(selection, tmp_path)
+    assert page.count("<tr") - page.count("<thead") <= 125
+    assert "80 of 200 configurations are left out" in page
+    assert page.count(">chosen<") == 1
+
+
+def test_page_names_no_address_to_load_from(tmp_path):
+    page = text(scenes.thresholds(), tmp_path)
+    assert "http" not in page
+    assert "src=" not in page

@@ -1,0 +1,153 @@
+"""A seal is made from validation alone, and shows later whether its question was the one asked."""
+
+import json
+
+import numpy as np
+import pytest
+
+import riskpilot as rp
+from riskpilot.common.strict_json import digest_of
+from riskpilot.study import asking
+
+PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")
+
+
+def evaluate(trial):
+    x = trial.suggest_float("x", 0, 1)
+    draws = np.random.default_rng(trial.number).random((2, 400)) < 0.05 + 0.4 * x
+    return rp.Evaluation({"error": draws[0], "cost": 1 - x}, {"error": draws[1]})
+
+
+@pytest.fixture
+def study():
+    study = rp.create_study(PROBLEM, seed=0)
+    study.optimize(rp.objective(study, evaluate), n_trials=6)
+    return study
+
+
+def test_the_question_that_was_sealed_holds(study):
+    sealed = rp.seal(study)
+    certificate = rp.select(study).certificate
+    found = rp.verify(certificate, study=study, seal=sealed)
+    assert found.ok, str(found)
+    assert "wrote the whole storage anew" not in str(found)
+    assert sealed.plan == certificate.plan_digest
+    assert sealed.configs == certificate.configs
+    assert str(PROBLEM) in str(sealed)
+    assert sealed.digest in str(sealed)
+
+
+def test_a_seal_reads_no_calibration_losses_and_leaves_the_ledger_empty(study, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("calibration was opened")
+
+    monkeypatch.setattr("riskpilot.study.records._read", refuse)
+    monkeypatch.setattr("riskpilot.study.loss_store.get", refuse)
+    monkeypatch.setattr(asking, "read_calibration", refuse)
+    rp.seal(study)
+    assert rp.ledger(study) == []
+    with pytest.raises(AssertionError, match="calibration was opened"):
+        rp.select(study)
+
+
+OTHERS = {
+    "another limit": (lambda s: rp.select(s, problem=PROBLEM.with_limits(error=0.2)), "problem"),
+    "another delta": (
+        lambda s: rp.select(s, problem=rp.Problem(PROBLEM.risks, "cost", 0.05)),
+        "problem",
+    ),
+    "another share": (lambda s: rp.select(s, spend=0.5), "share of delta"),
+    "another procedure": (lambda s: rp.select(s, procedure=rp.holm), "procedure"),
+    "another shuffle": (lambda s: rp.select(s, seed=7), "seeds"),
+    "another order": (lambda s: rp.select(s, smooth=False), "plan"),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_another_question_than_the_sealed_one_is_told(study, other):
+    ask, word = OTHERS[other]
+    sealed = rp.seal(study)
+    found = rp.verify(ask(study).certificate, study=study, seal=sealed)
+    assert not found.ok
+    assert any(told.startswith(f"the seal has the {word} ") for told in found.differences), found
+
+
+def test_more_trials_than_were_sealed_are_told(study):
+    sealed = rp.seal(study)
+    study.optimize(rp.objective(study, evaluate), n_trials=1)
+    found = rp.verify(rp.select(study).certificate, study=study, seal=sealed)
+    assert "the seal has the trials [[0, 5]], the certificate has [[0, 6]]" in str(found)
+    assert "6 configurations" in str(found)
+
+
+def test_a_seal_is_made_before_its_question_is_asked(study):
+    rp.select(study)
+    with pytest.raises(rp.StudyError, match="before its question is asked"):
+        rp.seal(study)
+    later = rp.seal(study, spend=0.5)
+    assert later.questions == 1
+    certificate = rp.select(study, spend=0.5).certificate
+    found = rp.verify(certificate, study=study, seal=later)
+    assert found.ok
+    assert "1 earlier question" in str(found)
+
+
+def test_a_seal_that_is_younger_than_the_question_is_told(study, monkeypatch):
+    monkeypatch.setattr("riskpilot.guarantee.seals.now", lambda: "2999-01-01T00:00:00+00:00")
+    sealed = rp.seal(study)
+    found = rp.verify(rp.select(study).certificate, study=study, seal=sealed)
+    assert "before it was sealed on 2999" in str(found)
+
+
+def test_a_seal_shows_that_storage_and_ledger_were_written_anew(tmp_path):
+    """The one who made up the storage made the whole of it: without the seal, all is in order."""
+    made = []
+    for name, limit in (("honest", 0.3), ("anew", 0.25)):
+        problem = rp.Problem([rp.Risk("error", limit)], "cost")
+        storage = f"sqlite:///{tmp_path}/{name}.db"
+        study = rp.create_study(problem, storage=storage, study_name="mine", seed=0)
+        study.optimize(rp.objective(study, evaluate), n_trials=6)
+        made.append(study)
+    sealed = rp.seal(made[0])
+    certificate = rp.select(made[1]).certificate
+    assert rp.verify(certificate, study=made[1]).ok
+    assert not rp.verify(certificate, study=made[1], seal=sealed).ok
+
+
+def test_a_seal_comes_back_from_its_file_if_nobody_touched_it(study, tmp_path):
+    sealed = rp.seal(study)
+    path = sealed.save(tmp_path / "seal.json")
+    assert rp.Seal.load(path) == sealed
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps({**data, "spend": 0.5}))
+    with pytest.raises(rp.CertificateError, match="changed after it was written"):
+        rp.Seal.load(path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("created", "yesterday"), ("level", "0.1"), ("configs", {}), ("asked", {}), ("trials", [[3]])],
+)
+def test_a_malformed_seal_gets_one_sentence(study, tmp_path, field, value):
+    data = json.loads(rp.seal(study).to_json())
+    del data["digest"]
+    data[field] = value
+    path = tmp_path / "seal.json"
+    path.write_text(json.dumps({**data, "digest": digest_of(data)}))
+    with pytest.raises(rp.CertificateError, match=f"The seal is malformed: {field}") as caught:
+        rp.Seal.load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_seal_is_refused(study, tmp_path):
+    certificate = rp.select(study).certificate
+    with pytest.raises(rp.CertificateError, match="seal is a Seal"):
+        rp.verify(certificate, study=study, seal="seal.json")
+    with pytest.raises(rp.CertificateError, match="cannot be read"):
+        rp.Seal.load(tmp_path / "absent.json")
+    with pytest.raises(rp.CertificateError, match="schema"):
+        rp.Seal.load(certificate.save(tmp_path / "certificate.json"))
+    with pytest.raises(rp.CertificateError, match="cannot be written"):
+        rp.seal(study, spend=0.5).save(tmp_path / "no" / "folder.json")
+    with pytest.raises(rp.StudyError, match="select takes a study"):
+        rp.seal("study.db")

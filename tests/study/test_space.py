@@ -1,0 +1,92 @@
+"""Parameters as coordinates of a unit cube, and back."""
+
+import math
+
+import numpy as np
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+from riskpilot.study.space import Space, from_unit, n_values, to_unit
+
+DISTRIBUTIONS = {
+    "float": FloatDistribution(-3.0, 5.0),
+    "log float": FloatDistribution(1e-6, 1e2, log=True),
+    "step float": FloatDistribution(0.0, 1.0, step=0.1),
+    "int": IntDistribution(-4, 11),
+    "step int": IntDistribution(0, 21, step=7),
+    "log int": IntDistribution(1, 300, log=True),
+    "one int": IntDistribution(5, 5),
+    "one float": FloatDistribution(2.0, 2.0),
+    "choice": CategoricalDistribution(["a", 1, None, 2.5, "b"]),
+}
+
+
+@pytest.fixture(params=DISTRIBUTIONS)
+def distribution(request):
+    return DISTRIBUTIONS[request.param]
+
+
+def test_every_place_is_an_allowed_value(distribution):
+    for u in np.linspace(0, 1, 401):
+        value = from_unit(distribution, float(u))
+        assert distribution._contains(distribution.to_internal_repr(value))
+        assert 0 <= to_unit(distribution, value) <= 1
+
+
+def test_a_value_comes_back_from_its_place(distribution):
+    for u in np.linspace(0, 1, 201):
+        value = from_unit(distribution, float(u))
+        again = from_unit(distribution, to_unit(distribution, value))
+        assert again == value or math.isclose(again, value, rel_tol=1e-9)
+
+
+def test_every_value_can_be_reached(distribution):
+    reached = {repr(from_unit(distribution, float(u))) for u in np.linspace(0, 1, 20_001)}
+    assert len(reached) == min(n_values(distribution), 20_001)
+
+
+def test_a_small_discrete_space_is_covered_once_each():
+    space = Space({name: DISTRIBUTIONS[name] for name in ("step int", "choice", "one int")})
+    cover = space.cover(np.random.default_rng(0))
+    configs = {repr(space.config(point)) for point in cover}
+    assert len(cover) == len(configs) == 4 * 5
+
+
+@pytest.mark.parametrize("names", [["float"], ["float", "log float"], ["float", "int", "choice"]])
+def test_a_continuous_space_is_covered_to_its_corners(names):
+    space = Space({name: DISTRIBUTIONS[name] for name in names})
+    cover = space.cover(np.random.default_rng(0))
+    assert cover.shape[1] == len(names)
+    assert cover.min() >= 0
+    assert cover.max() <= 1
+    for column, name in zip(cover.T, names, strict=True):
+        if name != "choice":
+            assert column.min() == 0.0
+            assert column.max() == 1.0
+    gaps = np.diff(np.sort(cover[:, 0]))
+    assert gaps.max() < 0.01
+
+
+def test_neighbours_lie_in_the_space_and_sometimes_change_the_choice():
+    space = Space({"x": DISTRIBUTIONS["float"], "c": DISTRIBUTIONS["choice"]})
+    start = space.point({"x": 1.0, "c": None})[None]
+    near = space.near(start, 0.01, 200, np.random.default_rng(0))
+    assert np.abs(near[:, 0] - start[0, 0]).max() < 0.1
+    choices = {space.config(point)["c"] for point in near}
+    assert len(choices) > 2
+    same = (near[:, 1] == start[0, 1]).mean()
+    assert 0.4 < same < 0.95
+
+
+def test_choices_are_encoded_at_equal_distances():
+    space = Space({"c": DISTRIBUTIONS["choice"], "x": DISTRIBUTIONS["float"]})
+    points = np.array([[(i + 0.5) / 5, 0.25] for i in range(5)])
+    encoded = space.encode(points)
+    assert encoded.shape == (5, 6)
+    distances = np.linalg.norm(encoded[:, None] - encoded[None], axis=2)
+    np.testing.assert_allclose(distances[~np.eye(5, dtype=bool)], 1.0)
+
+
+def test_a_value_outside_the_range_is_moved_to_its_end():
+    assert to_unit(DISTRIBUTIONS["float"], 99.0) == 1.0
+    assert to_unit(DISTRIBUTIONS["float"], -99.0) == 0.0
