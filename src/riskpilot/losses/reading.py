@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
+from riskpilot.common import told
 from riskpilot.errors import LeakageError, LossError, LossRangeError, ProblemError
 from riskpilot.losses.arrays import (
     LARGEST_WHOLE,
@@ -258,7 +259,7 @@ def check_names(losses: LossMapping, split: str) -> None:
     odd = [name for name in losses if not isinstance(name, str)]
     if odd:
         raise LossError(
-            f"{split}: losses are named by texts, but one name is {odd[0]!r}, a "
+            f"{split}: losses are named by texts, but one name is {told(odd[0])}, a "
             f"{type(odd[0]).__name__}. Use the name of the risk or of the free objective."
         )
 

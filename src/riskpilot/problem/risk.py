@@ -1,6 +1,5 @@
 """A limit on a number made of losses: what is limited, in which direction, and in which words."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, replace
 from typing import Any, Self, TypeVar
@@ -17,6 +16,11 @@ from riskpilot.statistics import kinds as measures
 Number = TypeVar("Number", float, npt.NDArray[np.float64])
 
 P_VALUES = ("auto", "binomial", "betting", "hoeffding_bentkus", "hoeffding")
+# How near a limit may be to an end of its range, as a share of the range, and a level to 0 and 1:
+# what is nearer would take more examples than anybody has.
+_NEAREST = 1e-12
+_NEAREST_LEVEL = 1e-9
+_WIDEST = 1e150
 # The tests of statistics that not every family can test.
 _TESTS: dict[type[Statistic], tuple[str, ...]] = {
     GroupGap: ("auto", "betting"),
@@ -161,10 +165,11 @@ class Risk:
                 f"Risk {self.name!r}: the range needs low < high, but it is [{self.low}, "
                 f"{self.high}]. Declare the smallest and the largest loss that can occur."
             )
-        if not math.isfinite(2 * (self.high - self.low)):
+        if not self.high - self.low <= _WIDEST:
             raise ProblemError(
-                f"Risk {self.name!r}: the range of the losses must be a finite number wide, but it "
-                f"is [{self.low}, {self.high}]. Measure the losses in larger units."
+                f"Risk {self.name!r}: the range of the losses must be at most {_WIDEST:g} wide, "
+                f"so that squares of losses are numbers, but it is [{self.low}, {self.high}]. "
+                f"Measure the losses in larger units."
             )
 
     def _read_limit(self, at_most: float | None, at_least: float | None) -> None:
@@ -203,6 +208,14 @@ class Risk:
                 f"is {self.groups!r}. Say what is limited, statistic=WorstGroup(), GroupGap() or "
                 f"Ratio(); or leave groups out."
             )
+        if isinstance(statistic, Quantile | CVaR) and not (
+            _NEAREST_LEVEL <= statistic.level <= 1 - _NEAREST_LEVEL
+        ):
+            raise ProblemError(
+                f"Risk {name!r}: the level of a {type(statistic).__name__} must be at least 1e-9 "
+                f"away from 0 and 1, since no number of examples tells more, but it is "
+                f"{statistic.level!r}. Use a level such as 0.95."
+            )
         if isinstance(statistic, Ratio) and self.low != 0:
             raise ProblemError(
                 f"Risk {name!r}: a ratio of means needs losses from 0 upwards, but low is "
@@ -229,7 +242,8 @@ class Risk:
 
     def _check_limit(self) -> None:
         if self.limit is None or (
-            self.bottom < self.limit < self.top and 0 < self.to_unit(self.limit) < 1
+            self.bottom < self.limit < self.top
+            and _NEAREST <= self.to_unit(self.limit) <= 1 - _NEAREST
         ):
             return
         if self.complement:
@@ -240,8 +254,9 @@ class Risk:
         raise ProblemError(
             f"Risk {self.name!r}: the limit must lie strictly inside the range of the "
             f"{self.words or 'losses'}, ({self.bottom}, {self.top}), but it is {self.limit}. A "
-            f"limit at an end is either always or never kept; move the limit, or declare the range "
-            f"of the losses with low= and high=."
+            f"limit at an end is either always or never kept, and nearer to one than 1e-12 of the "
+            f"range no number of examples tells; move the limit, or declare the range of the "
+            f"losses with low= and high=."
         )
 
     def _check_weights(self) -> None:

@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from riskpilot.common import told
 from riskpilot.errors import LossError, ProblemError
 from riskpilot.guarantee import samples_to_pass
 from riskpilot.problem import Problem
@@ -20,6 +21,7 @@ from riskpilot.sklearn.shared import (
     deal,
     delegated,
     read_losses,
+    require_estimator,
     require_y,
     results_table,
 )
@@ -105,6 +107,7 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
     def fit(self, X: Any, y: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
         """Choose thresholds on data that the classifier has not seen. With ``X_val, y_val`` these
         compare thresholds, and all of ``X, y`` tests them."""
+        require_estimator(self, self.estimator)
         require_y(self, y)
         check_is_fitted(self.estimator)
         rng = check_random_state(self.random_state)
@@ -122,7 +125,12 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
             classes=self.classes_,
             pos_label=self.pos_label,
         )
-        abstain = losses.abstains if self.abstain is None else self.abstain
+        if not (self.abstain is None or isinstance(self.abstain, bool | np.bool_)):
+            raise ProblemError(
+                f"abstain is True or False, or None where the metrics say it, but it is "
+                f"{told(self.abstain)}. Leave it out."
+            )
+        abstain = losses.abstains if self.abstain is None else bool(self.abstain)
         self._rule = _rule(len(self.classes_), losses.positive, abstain)
         self.abstain_label_ = _abstain_label(self.abstain_label, self.classes_, abstain)
         seen, sealed = self._scores(validation[0]), self._scores(calibration[0])

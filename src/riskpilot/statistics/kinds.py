@@ -2,6 +2,7 @@
 it lies above a reference."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -290,7 +291,8 @@ def _name_groups(statistic: Grouped, least: int) -> None:
 def _group_name(kind: str, name: object) -> str:
     """The name of a group as a text; nothing is guessed about what is neither text nor number."""
     if is_name(name) or (isinstance(name, int | np.integer) and not is_flag(name)):
-        return str(name)
+        with suppress(ValueError):  # Python writes no whole number of thousands of digits
+            return str(name)
     raise ProblemError(
         f"{kind}: a group is named by a text or a whole number, but one is {told(name)}. Write "
         f'the name as a text, as the data has it: groups=("female", "male"); decode bytes.'

@@ -7,6 +7,7 @@ from typing import Any
 
 from plotly.offline import get_plotlyjs
 
+from riskpilot.common import told
 from riskpilot.errors import PlotError
 from riskpilot.guarantee import Certificate, TestPlan, TestResult
 from riskpilot.losses import ValidationLosses
@@ -40,7 +41,7 @@ def write_report(
         place.write_text(page, encoding="utf-8")
     except (OSError, TypeError, ValueError) as error:
         raise PlotError(
-            f"The report cannot be written to {str(path)!r}: {error}. "
+            f"The report cannot be written to {told(path)}: {error}. "
             f"Check that the folder exists and can be written."
         ) from error
     return place
