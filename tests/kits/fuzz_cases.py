@@ -4,7 +4,7 @@ import inspect
 import json
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import riskpilot.sklearn as rps
 from riskpilot.cli.app import app
 from riskpilot.plots import power_curves
 from riskpilot.tables.files import save_losses
-from tests.kits.fuzzing import ODD_JSON, TEXTS, Case, Fresh, st
+from tests.kits.fuzzing import ODD_JSON, TEXTS, Case, Fresh, Outburst, st
 
 N, K, M = 4, 60, 80
 RNG = np.random.default_rng(0)
@@ -155,8 +155,9 @@ def _look(selection: rp.Selection) -> None:
 
 def _read(*values: Any) -> None:
     for value in values:
-        str(value)
-        repr(value)
+        with suppress(Outburst):  # of an object that was passed in and given back
+            str(value)
+            repr(value)
 
 
 # Studies
@@ -169,7 +170,11 @@ class OwnError(Exception):
 def _evaluate(trial: optuna.Trial) -> rp.Evaluation:
     try:
         row = trial.suggest_int("row", 0, N - 1)
-    except (ValueError, UserWarning) as error:  # a safe configuration outside of its own space
+    except (
+        ValueError,
+        UserWarning,
+        Outburst,
+    ) as error:  # a safe configuration outside of its own space
         raise OwnError from error
     return rp.Evaluation(
         validation={"error": VALIDATION["error"][row], "cost": COST[row]},
@@ -213,7 +218,7 @@ STUDIES = (
         ({"problem": PROBLEM, "seed": 3}, {"problem": PROBLEM, "safe": {"row": 1}}),
         use=_search,
         examples=150,
-        allowed=(rp.RiskpilotError, OwnError),
+        allowed=(rp.RiskpilotError, OwnError, OSError),  # names of folders that are files
         far=tuple({"problem": problem, "seed": 0} for problem in EXTREME),
     ),
     Case(
@@ -246,6 +251,14 @@ STUDIES = (
         ({"study": Fresh(_study), "problem": PROBLEM},),
         use=_look,
         examples=150,
+        far=tuple({"study": Fresh(_study), "problem": problem} for problem in EXTREME),
+    ),
+    Case(
+        "seal",
+        rp.seal,
+        ({"study": Fresh(_study), "problem": PROBLEM},),
+        use=lambda seal: _read(seal, seal.to_json(), seal._repr_html_()),
+        examples=60,
         far=tuple({"study": Fresh(_study), "problem": problem} for problem in EXTREME),
     ),
     Case("ledger", rp.ledger, ({"study": Fresh(_study)},), examples=30),
@@ -443,6 +456,19 @@ LOSSES = (
         use=_read,
         examples=200,
     ),
+    Case(
+        "check_losses",
+        rp.check_losses,
+        (
+            {
+                "problem": rp.Problem([rp.Risk("error", 0.3)], "cost"),
+                "losses": {"error": PREDICTIONS != LABELS},
+                "labels": LABELS,
+                "predictions": PREDICTIONS,
+            },
+        ),
+        examples=150,
+    ),
 )
 
 # Plans
@@ -518,13 +544,34 @@ def _certificates() -> tuple[dict[str, Any], ...]:
 CERTIFIED = _certificates()
 
 
+def _signed(kind: Any, data: Any) -> str:
+    """Write edited content with the digest that fits it, where it can have one."""
+    try:
+        text: str = kind(**data).to_json()
+    except (TypeError, ValueError):  # fields that there are not, no fields at all, or NaN
+        text = json.dumps(data)
+    return text
+
+
+@cache
+def _sealed() -> tuple[optuna.Study, rp.Seal, rp.Certificate]:
+    """A study, what will be asked of it, and the answer."""
+    study = _study()
+    seal = rp.seal(study)
+    return study, seal, rp.select(study).certificate
+
+
+def _read_seal(data: Any) -> None:
+    """Read an edited seal, and verify a certificate with it."""
+    Path("seal.json").write_text(_signed(rp.Seal, data), encoding="utf-8", errors="surrogatepass")
+    seal = rp.Seal.load("seal.json")
+    study, _, certificate = _sealed()
+    _read(seal, seal._repr_html_(), rp.verify(certificate, study=study, seal=seal))
+
+
 def _read_edited(table: int, data: Any) -> None:
     """Read a certificate whose digest fits its edited content, and verify it."""
-    try:
-        text = rp.Certificate(**data).to_json()
-    except TypeError:  # fields that a certificate does not have, or no fields at all
-        text = json.dumps(data)
-    certificate = rp.Certificate.from_json(text)
+    certificate = rp.Certificate.from_json(_signed(rp.Certificate, data))
     _read(certificate)
     losses = CERTIFIED[table]
     _read(
@@ -555,8 +602,29 @@ CERTIFICATES = (
         ({"path": Fresh(lambda: CERTIFIED[0]["certificate"].save("certificate.json"))},),
         use=_read,
     ),
+    Case(
+        "Seal",
+        _read_seal,
+        ({"data": json.loads(json.dumps(asdict(_sealed()[1])))},),
+        odd=ODD_JSON,
+        use=type,
+    ),
+    Case(
+        "Seal.load",
+        rp.Seal.load,
+        ({"path": Fresh(lambda: _sealed()[1].save("seal.json"))},),
+        use=_read,
+        examples=50,
+    ),
     Case("Certificate.save", CERTIFIED[0]["certificate"].save, ({"path": "c.json"},)),
     Case("verify", rp.verify, CERTIFIED, use=_read, examples=250),
+    Case(
+        "verify with a study",
+        rp.verify,
+        ({"certificate": _sealed()[2], "study": _sealed()[0], "seal": _sealed()[1]},),
+        use=_read,
+        examples=80,
+    ),
     Case("Verification", rp.Verification, ({"differences": ("one",)},), use=type, examples=20),
 )
 
@@ -589,7 +657,8 @@ def _estimator(name: str, examples: int, *valid: dict[str, Any]) -> Case:
         partial(_fit, kind),
         valid,
         examples=examples,
-        allowed=(ValueError, TypeError),  # NotFittedError and RiskpilotError are among them
+        # What scikit-learn raises for odd data; NotFittedError and RiskpilotError are among them.
+        allowed=(ValueError, TypeError, OverflowError),
         signatures=(kind, kind.fit),
         others_warn=True,
     )
@@ -629,6 +698,7 @@ SKLEARN = (
             "X": X,
             "y": Y,
             "n_trials": 3,
+            "timeout": 1.0,  # odd numbers of trials are also very large ones
             "random_state": 0,
         },
         {
@@ -640,6 +710,7 @@ SKLEARN = (
             "X": X,
             "y": Y,
             "n_trials": 3,
+            "timeout": 1.0,  # odd numbers of trials are also very large ones
             "random_state": 0,
         },
     ),
@@ -721,6 +792,11 @@ COMMANDS = (
         80,
         ["verify", "certificate.json", "--losses", "losses.npz"],
         ["verify", "certificate.json", "--losses", "sqlite:///study.db", "--json"],
+    ),
+    _typed(
+        30,
+        ["seal", "sqlite:///study.db", "--study-name", "known", "--out", "seal.json"],
+        ["seal", "sqlite:///study.db", "--risk", "error<=0.2", "--procedure", "holm", "--json"],
     ),
     _typed(30, ["status", "sqlite:///study.db", "--study-name", "known", "--json"]),
     _typed(30, ["report", "sqlite:///study.db", "--study-name", "known", "--out", "r.html"]),

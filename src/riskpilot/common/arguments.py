@@ -26,7 +26,7 @@ def finite_number(value: object) -> float | None:
         return None
     try:
         number = float(value)
-    except (OverflowError, ValueError):
+    except (OverflowError, TypeError, ValueError):  # numpy counts spans of time among integers
         return None
     return number if math.isfinite(number) else None
 

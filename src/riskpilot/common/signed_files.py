@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from riskpilot.common.arguments import told
 from riskpilot.common.strict_json import digest_of, parse
 from riskpilot.errors import CertificateError
 
@@ -58,7 +59,7 @@ def save(path: str | Path, text: str, kind: str) -> Path:
         place.write_text(text + "\n", encoding="utf-8")
     except (OSError, TypeError, ValueError) as error:
         raise CertificateError(
-            f"The {kind} cannot be written to {str(path)!r}: {error}. "
+            f"The {kind} cannot be written to {_named(path)}: {error}. "
             f"Check that the folder exists and can be written."
         ) from error
     return place
@@ -70,6 +71,11 @@ def load(path: str | Path, kind: str) -> str:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, TypeError, ValueError) as error:
         raise CertificateError(
-            f"The {kind} {str(path)!r} cannot be read: {error}. "
+            f"The {kind} {_named(path)} cannot be read: {error}. "
             f"Give the path of a file that {kind}.save() wrote."
         ) from error
+
+
+def _named(path: object) -> str:
+    """Write a path for an error message."""
+    return told(str(path) if isinstance(path, Path) else path)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,11 @@ def plain_configs(
     configs: Sequence[Mapping[str, Any]], error: type[RiskpilotError]
 ) -> tuple[dict[str, Any], ...]:
     """Copy configurations into what JSON holds, or say which one cannot be kept as it is."""
+    if isinstance(configs, str | bytes | Mapping) or not isinstance(configs, Iterable):
+        raise error(
+            f"configs is a list with one mapping for each configuration, but it is "
+            f'{_shown(configs)}. Write configs=[{{"threshold": 0.5}}, ...].'
+        )
     result = []
     for row, config in enumerate(configs):
         try:

@@ -15,11 +15,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from riskpilot.common import told
 from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.errors import ProblemError
 
 _ROUNDING = 1e-12  # by so much may sums of weights and of edges exceed 1
 _SMALLEST_AIM = 1e-300  # a level whose logarithm is a number
+_LONGEST_CHAIN = 2_000
 
 
 class Procedure(Protocol):
@@ -124,7 +126,13 @@ def holm(log_p: FloatArray, delta: float) -> BoolArray:
 
 def _checked(log_p: FloatArray, delta: float) -> tuple[FloatArray, float]:
     """Return log p-values as an array of floats, and the logarithm of delta."""
-    values = np.asarray(log_p)
+    try:
+        values = np.asarray(log_p)
+    except (TypeError, ValueError) as error:
+        raise ProblemError(
+            f"A procedure takes log p-values, numbers in an array of shape (n,), but they form "
+            f"none: {error}. Pass np.log of the p-values."
+        ) from error
     if values.ndim != 1 or values.dtype.kind not in "iuf":
         raise ProblemError(
             f"A procedure takes log p-values, numbers in an array of shape (n,), but they have "
@@ -133,7 +141,7 @@ def _checked(log_p: FloatArray, delta: float) -> tuple[FloatArray, float]:
     number = isinstance(delta, int | float | np.floating) and not isinstance(delta, bool)
     if not number or not 0 < delta < 1:
         raise ProblemError(
-            f"delta is how often a promise may fail and lies in (0, 1), but it is {delta!r}. "
+            f"delta is how often a promise may fail and lies in (0, 1), but it is {told(delta)}. "
             f"Use delta=0.1."
         )
     hidden = np.ma.getmaskarray(log_p)  # of masked arrays; nothing otherwise
@@ -171,7 +179,8 @@ class Graphical:
 
     def __post_init__(self) -> None:
         try:
-            weights, edges = np.asarray(self.weights, float), np.asarray(self.edges, float)
+            with np.errstate(over="ignore"):  # of longer floats: infinite, which is no share
+                weights, edges = np.asarray(self.weights, float), np.asarray(self.edges, float)
         except (TypeError, ValueError, OverflowError) as error:
             raise ProblemError(
                 f"A graph needs n weights and n x n edges, all numbers, but they cannot be read: "
@@ -285,10 +294,15 @@ def chain(n: int) -> Graphical:
     >>> chain(2)
     Graphical(weights=(1.0, 0.0), edges=((0.0, 1.0), (0.0, 0.0)))
     """
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+    if isinstance(n, bool | np.timedelta64) or not isinstance(n, int | np.integer) or n < 1:
         raise ProblemError(
-            f"A chain needs at least one candidate, but n is {n!r}. "
+            f"A chain needs at least one candidate, but n is {told(n)}. "
             f"Make it for the number of candidates."
+        )
+    if n > _LONGEST_CHAIN:
+        raise ProblemError(
+            f"A chain has at most {_LONGEST_CHAIN:,} candidates, since a graph has n x n edges, "
+            f"but n is {told(n)}. Use fixed_sequence: it is the same test."
         )
     weights = tuple(1.0 if i == 0 else 0.0 for i in range(n))
     return Graphical(weights, tuple(map(tuple, np.eye(n, k=1).tolist())))
@@ -334,9 +348,9 @@ def _check_size(procedure: Graphical, n: int) -> None:
 
 def check_procedure(procedure: Procedure) -> None:
     """Refuse what cannot be a procedure."""
-    if not callable(procedure):
+    if not callable(procedure) or isinstance(procedure, type):
         raise ProblemError(
-            f"A procedure is a function of log p-values and delta, but it is {procedure!r}. "
+            f"A procedure is a function of log p-values and delta, but it is {told(procedure)}. "
             f"Pass one: procedure=riskpilot.holm."
         )
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import digest_of
+from riskpilot.common import digest_of, told
 from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.errors import LossError, ProblemError
 from riskpilot.guarantee.dominance import non_dominated
@@ -203,20 +203,14 @@ def check_seed(seed: int) -> int:
     ProblemError
         Where it is something else.
     """
-    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    # numpy counts spans of time among its integers
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool | np.timedelta64)
     if not whole or not 0 <= seed < _SEEDS:
         raise ProblemError(
-            f"A seed is a whole number from 0 to 2**128 - 1, but it is {_brief(seed)}. "
+            f"A seed is a whole number from 0 to 2**128 - 1, but it is {told(seed)}. "
             f"Use seed=0, or another number for another draw."
         )
     return int(seed)
-
-
-def _brief(value: object) -> str:
-    """A value as it is shown in an error; a number of thousands of digits cannot be."""
-    if isinstance(value, int) and abs(value) >= _SEEDS:
-        return "larger" if value > 0 else "negative"
-    return repr(value)
 
 
 def shuffle_seed(validation_digest: str, seed: int) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy.typing as npt
 
+from riskpilot.common import told
 from riskpilot.errors import LossError
 
 LossMapping = Mapping[str, npt.ArrayLike]
@@ -54,6 +55,6 @@ def check_names(losses: LossMapping, split: str) -> None:
     odd = [name for name in losses if not isinstance(name, str)]
     if odd:
         raise LossError(
-            f"{split}: losses are named by texts, but one name is {odd[0]!r}, a "
+            f"{split}: losses are named by texts, but one name is {told(odd[0])}, a "
             f"{type(odd[0]).__name__}. Use the name of the risk or of the free objective."
         )

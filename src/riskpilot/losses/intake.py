@@ -3,6 +3,7 @@ missing values, zeros at the end of texts, digits of large whole numbers."""
 
 import contextlib
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -289,8 +290,8 @@ def is_missing(value: object) -> bool:
         return bool(value != value)
     except TypeError:  # NA is neither equal nor unequal to itself
         return True
-    except ValueError:  # an array within an array
-        return False
+    except (ValueError, ArithmeticError):  # an array within an array; a signalling NaN
+        return isinstance(value, Decimal)
 
 
 def _halved(array: Array, what: str) -> Array:

@@ -1,13 +1,14 @@
 """Labels, predictions and groups become losses: no masks by hand, and no code that is guessed."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import is_flag, told
+from riskpilot.common import told
 from riskpilot.common.arrays import Array, FloatArray, IntArray
 from riskpilot.errors import LossError, ProblemError
 from riskpilot.losses.values import numbers_of, plain_array, value_of
@@ -187,7 +188,9 @@ def _asked(problem: Problem | Risk | Iterable[Risk]) -> tuple[tuple[Risk, ...], 
     if isinstance(problem, Problem):
         return problem.risks, problem.minimize
     risks = (problem,) if isinstance(problem, Risk) else problem
-    some = tuple(risks) if isinstance(risks, Iterable) else (risks,)
+    some: tuple[Any, ...] = (risks,)
+    with suppress(TypeError):  # what cannot be iterated is no list of risks, and said to be none
+        some = tuple(risks)
     if not some or not all(isinstance(risk, Risk) for risk in some):
         raise ProblemError(
             f"Losses are made for a Problem, a Risk or a list of them, but this is "
@@ -242,7 +245,13 @@ def _references(reference: Beside) -> dict[str, IntArray]:
         return {}
     by_name = reference if isinstance(reference, Mapping) else {"": reference}
     what = "predictions of the reference"
-    return {str(name): _codes(what, values) for name, values in by_name.items()}
+    odd = [name for name in by_name if not isinstance(name, str)]
+    if odd:
+        raise LossError(
+            f"References are named by texts, but one name is {told(odd[0])}. "
+            f"Use the name that the risk's Difference gives it."
+        )
+    return {name: _codes(what, values) for name, values in by_name.items()}
 
 
 def _meaning_of_codes(
@@ -280,7 +289,7 @@ def _meaning_of_codes(
 def _declared_abstain(abstain: int | None, truth: IntArray) -> int | None:
     if abstain is None:
         return None
-    if is_flag(abstain) or not isinstance(abstain, int | np.integer):
+    if isinstance(abstain, bool | np.timedelta64) or not isinstance(abstain, int | np.integer):
         raise LossError(
             f"abstain is the code, a whole number, of predictions that hand an example over, but "
             f"it is {told(abstain)}. Write abstain=-1, or leave it out where none does."

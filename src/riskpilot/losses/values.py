@@ -188,4 +188,5 @@ def numbers_of(what: str, values: npt.ArrayLike) -> FloatArray:
             f"{what} must be numbers or booleans, but their type is {array.dtype}. "
             f"Convert them to float."
         )
-    return np.asarray(array, dtype=np.float64)
+    with np.errstate(over="ignore"):  # of longer floats: infinite, which is refused by its name
+        return np.asarray(array, dtype=np.float64)

@@ -237,7 +237,8 @@ def _subject(name: str, known: Meaning | None, statistic: Statistic) -> str:
 
 def near(name: object) -> str:
     """A hint at a known name that is close, as a sentence with a space before it; or nothing."""
-    found = difflib.get_close_matches(str(name), [*KNOWN, *ALIASES], n=1)
+    text = name if isinstance(name, str) else ""
+    found = difflib.get_close_matches(text, [*KNOWN, *ALIASES], n=1)
     return f" Did you mean {found[0]!r}?" if found else ""
 
 

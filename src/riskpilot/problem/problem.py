@@ -12,6 +12,7 @@ from riskpilot.problem.risk import Risk
 __all__ = ["Problem", "Risk"]
 
 LARGEST_DELTA = 0.5
+SMALLEST_DELTA = 1e-100
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,14 @@ class Problem:
     def __init__(self, risks: Iterable[Risk], minimize: str, delta: float = 0.1) -> None:
         if isinstance(risks, Risk):
             risks = (risks,)
-        if not isinstance(risks, Iterable):
+        try:
+            several = tuple(risks)
+        except TypeError as error:
             raise ProblemError(
                 f"risks must be a list of Risk objects, but it is {told(risks)}. "
                 f'Give one: Problem([Risk("error", limit=0.1)], minimize="cost").'
-            )
-        object.__setattr__(self, "risks", tuple(risks))
+            ) from error
+        object.__setattr__(self, "risks", several)
         object.__setattr__(self, "minimize", minimize)
         object.__setattr__(self, "delta", _checked_delta(delta))
         self._check()
@@ -203,9 +206,11 @@ class Problem:
 def _checked_delta(delta: object) -> float:
     """The probability of failure as a float; one above a half is no promise, and often a slip."""
     number = finite_number(delta)
-    if number is not None and 0 < number <= LARGEST_DELTA:
+    if number is not None and SMALLEST_DELTA <= number <= LARGEST_DELTA:
         return number
     meant = "Use delta=0.1 for 90% confidence."
+    if number is not None and 0 < number < SMALLEST_DELTA:
+        meant = f"Below {SMALLEST_DELTA:g} nothing can be computed: use delta=0.001."
     if number is not None and LARGEST_DELTA < number < 1:
         meant = f"For {percent(number)} confidence write delta={shown(one_minus(number))}."
     raise ProblemError(

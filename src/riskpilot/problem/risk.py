@@ -1,6 +1,5 @@
 """A limit on a number made of losses: what is limited, in which direction, and in which words."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, replace
 from typing import Any, Self, TypeVar
@@ -23,6 +22,11 @@ from riskpilot.statistics import (
 )
 
 Number = TypeVar("Number", float, npt.NDArray[np.float64])
+
+# How near a limit may be to an end of its range, as a share of the range: what is nearer would
+# take more examples than anybody has.
+_NEAREST = 1e-12
+_WIDEST = 1e150
 
 
 @dataclass(frozen=True, repr=False)
@@ -161,10 +165,11 @@ class Risk:
                 f"Risk {self.name!r}: the range needs low < high, but it is [{self.low}, "
                 f"{self.high}]. Declare the smallest and the largest loss that can occur."
             )
-        if not math.isfinite(2 * (self.high - self.low)):
+        if not self.high - self.low <= _WIDEST:
             raise ProblemError(
-                f"Risk {self.name!r}: the range of the losses must be a finite number wide, but it "
-                f"is [{self.low}, {self.high}]. Measure the losses in larger units."
+                f"Risk {self.name!r}: the range of the losses must be at most {_WIDEST:g} wide, "
+                f"so that squares of losses are numbers, but it is [{self.low}, {self.high}]. "
+                f"Measure the losses in larger units."
             )
 
     def _read_limit(self, at_most: float | None, at_least: float | None) -> None:
@@ -225,7 +230,8 @@ class Risk:
 
     def _check_limit(self) -> None:
         if self.limit is None or (
-            self.bottom < self.limit < self.top and 0 < self.to_unit(self.limit) < 1
+            self.bottom < self.limit < self.top
+            and _NEAREST <= self.to_unit(self.limit) <= 1 - _NEAREST
         ):
             return
         if self.complement:
@@ -236,8 +242,9 @@ class Risk:
         raise ProblemError(
             f"Risk {self.name!r}: the limit must lie strictly inside the range of the "
             f"{self.words or 'losses'}, ({self.bottom}, {self.top}), but it is {self.limit}. A "
-            f"limit at an end is either always or never kept; move the limit, or declare the range "
-            f"of the losses with low= and high=."
+            f"limit at an end is either always or never kept, and nearer to one than 1e-12 of the "
+            f"range no number of examples tells; move the limit, or declare the range of the "
+            f"losses with low= and high=."
         )
 
     def _check_weights(self) -> None:

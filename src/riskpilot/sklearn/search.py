@@ -16,6 +16,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import column_or_1d
 
+from riskpilot.common import finite_number, told
 from riskpilot.common.arrays import Array
 from riskpilot.errors import ProblemError
 from riskpilot.guarantee import freeze_plan
@@ -28,6 +29,7 @@ from riskpilot.sklearn.shared import (
     deal,
     delegated,
     read_losses,
+    require_estimator,
     require_y,
     results_table,
 )
@@ -55,8 +57,8 @@ class RiskControlledSearch(WithPromise):
         A metric, or a name in ``losses``.
     delta : float, default 0.1
         The probability with which the promise may fail.
-    n_trials : int, default 30
-        How many proposals are fitted.
+    n_trials : int or None, default 30
+        How many proposals are fitted; None for as many as ``timeout`` allows.
     losses : mapping of str to callable, optional
         Functions of (fitted estimator, X, y) for risks and objectives of one's own. They return
         per-example losses in [0, 1], or one number for the free objective. Groups, weights and the
@@ -115,7 +117,7 @@ class RiskControlledSearch(WithPromise):
         risks: Any,
         minimize: str,
         delta: float = 0.1,
-        n_trials: int = 30,
+        n_trials: int | None = 30,
         losses: Mapping[str, LossFunction] | None = None,
         pos_label: Any = None,
         validation_size: float = 0.2,
@@ -183,6 +185,8 @@ class RiskControlledSearch(WithPromise):
         LossError
             If a function of ``losses`` returns what are no losses.
         """
+        require_estimator(self, self.estimator)
+        self._check_settings()
         require_y(self, y)
         rng = check_random_state(self.random_state)
         train, validation, calibration = self._split(X, y, (X_val, y_val), (X_cal, y_cal), rng)
@@ -231,6 +235,31 @@ class RiskControlledSearch(WithPromise):
             self.best_params_ = dict(self.selection_.candidates[chosen])
             self.best_estimator_ = models[self.selection_.background.numbers[self.best_index_]]
         return self
+
+    def _check_settings(self) -> None:
+        """Refuse a space that is none, and a search that would not end."""
+        if not isinstance(self.space, Mapping) or not all(isinstance(n, str) for n in self.space):
+            raise ProblemError(
+                f"space maps names of parameters to their ranges, but it is {told(self.space)}. "
+                f'Write space={{"max_depth": (1, 6)}}.'
+            )
+        n = self.n_trials
+        whole = isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1
+        if not whole and not (n is None and self.timeout is not None):
+            raise ProblemError(
+                f"n_trials is a whole number of at least 1, or None where timeout ends the search, "
+                f"but it is {told(n)}. Use n_trials=30."
+            )
+        if self.losses is not None and not isinstance(self.losses, Mapping):
+            raise ProblemError(
+                f"losses maps names to functions of (model, X, y), but it is {told(self.losses)}. "
+                f"Leave it out where all risks are metrics."
+            )
+        if self.timeout is not None and finite_number(self.timeout) is None:
+            raise ProblemError(
+                f"timeout is a number of seconds, but it is {told(self.timeout)}. "
+                f"Leave it out to end after n_trials."
+            )
 
     def _split(
         self, X: Any, y: Any, validation: Data, calibration: Data, rng: Any

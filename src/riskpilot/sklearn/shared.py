@@ -306,6 +306,15 @@ def _positive(classes: Array, pos_label: Any, known: Mapping[str, Meaning]) -> i
     return min(1, max(len(classes) - 1, 0))
 
 
+def require_estimator(search: Any, estimator: Any) -> None:
+    """Refuse what scikit-learn cannot fit."""
+    if not hasattr(estimator, "fit") or isinstance(estimator, type):
+        raise TypeError(
+            f"{type(search).__name__} fits an estimator of scikit-learn, but estimator is "
+            f"{told(estimator)}. Pass an object that has fit and predict."
+        )
+
+
 def require_y(estimator: Any, y: Any) -> None:
     """Refuse data without labels, in the words that scikit-learn expects."""
     if y is None:

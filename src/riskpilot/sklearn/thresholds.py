@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from riskpilot.common import told
 from riskpilot.common.arrays import Array, IntArray
 from riskpilot.errors import LossError, ProblemError
 from riskpilot.guarantee import samples_to_pass
@@ -20,6 +21,7 @@ from riskpilot.sklearn.shared import (
     deal,
     delegated,
     read_losses,
+    require_estimator,
     require_y,
     results_table,
 )
@@ -143,6 +145,7 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         LossError
             If the classifier has no scores from which thresholds could be made.
         """
+        require_estimator(self, self.estimator)
         require_y(self, y)
         check_is_fitted(self.estimator)
         rng = check_random_state(self.random_state)
@@ -160,7 +163,12 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
             classes=self.classes_,
             pos_label=self.pos_label,
         )
-        abstain = losses.abstains if self.abstain is None else self.abstain
+        if not (self.abstain is None or isinstance(self.abstain, bool | np.bool_)):
+            raise ProblemError(
+                f"abstain is True or False, or None where the metrics say it, but it is "
+                f"{told(self.abstain)}. Leave it out."
+            )
+        abstain = losses.abstains if self.abstain is None else bool(self.abstain)
         self._rule = _rule(len(self.classes_), losses.positive, abstain)
         self.abstain_label_ = _abstain_label(self.abstain_label, self.classes_, abstain)
         seen, sealed = self._scores(validation[0]), self._scores(calibration[0])

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -94,7 +95,8 @@ def _name_groups(statistic: Grouped) -> None:
 def _group_name(kind: str, name: object) -> str:
     """The name of a group as a text; nothing is guessed about what is neither text nor number."""
     if is_name(name) or (isinstance(name, int | np.integer) and not is_flag(name)):
-        return str(name)
+        with suppress(ValueError):  # Python writes no whole number of thousands of digits
+            return str(name)
     raise ProblemError(
         f"{kind}: a group is named by a text or a whole number, but one is {told(name)}. Write "
         f'the name as a text, as the data has it: groups=("female", "male"); decode bytes.'

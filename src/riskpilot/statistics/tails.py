@@ -19,6 +19,8 @@ from riskpilot.statistics.sums import Gatherer
 TailSums = tuple[FloatArray, FloatArray, FloatArray]
 """Total, squares and threshold of each configuration, see `Summary`."""
 
+_NEAREST_LEVEL = 1e-9
+
 
 @dataclass(frozen=True)
 class Tail(Statistic):
@@ -31,9 +33,10 @@ class Tail(Statistic):
 
     def __post_init__(self) -> None:
         level = finite_number(self.level)
-        if level is None or not 0 < level < 1:
+        if level is None or not _NEAREST_LEVEL <= level <= 1 - _NEAREST_LEVEL:
             raise ProblemError(
-                f"{type(self).__name__}: the level is a share in (0, 1), but it is "
+                f"{type(self).__name__}: the level is a share in (0, 1), at least 1e-9 from its "
+                f"ends, beyond which no number of examples tells anything, but it is "
                 f"{told(self.level)}. Use level=0.95 for the worst 5 % of the losses."
             )
         object.__setattr__(self, "level", level)

@@ -93,6 +93,11 @@ def chosen_store(storage: str | BaseStorage | None, artifact_store: Any) -> Any:
     None where a place must be named and none was.
     """
     if isinstance(artifact_store, str | Path):
+        if "\0" in str(artifact_store):
+            raise StudyError(
+                f"artifact_store is the name of a folder, but {shown(artifact_store)} is none that "
+                f'a system takes. Name a folder: artifact_store="losses".'
+            )
         return FolderStore(artifact_store)
     if artifact_store is not None:
         methods = ("open_reader", "write")

@@ -18,6 +18,7 @@ from riskpilot.common import (
     optional,
     record,
     text,
+    told,
     whole,
 )
 from riskpilot.errors import StudyError
@@ -203,7 +204,7 @@ def _read(study: optuna.Study) -> tuple[list[dict[str, Any]], dict[int, dict[str
     """Read the entries and the outcomes, if both are whole."""
     if not isinstance(study, optuna.Study):
         raise StudyError(
-            f"A ledger belongs to a study, but got a {type(study).__name__}: {study!r}. "
+            f"A ledger belongs to a study, but got a {type(study).__name__}: {told(study)}. "
             f"Load it first: riskpilot.load_study(storage=...)."
         )
     attributes = study.user_attrs

@@ -12,6 +12,7 @@ import numpy as np
 import optuna
 from optuna.trial import FrozenTrial
 
+from riskpilot.common import told
 from riskpilot.common.arrays import Array
 from riskpilot.errors import LossError, StudyError
 from riskpilot.losses import (
@@ -152,6 +153,11 @@ def validation_of(problem: Problem, records: Sequence[Record]) -> ValidationLoss
 
 def problem_of(study: optuna.Study) -> Problem:
     """Return the problem that travels with the study."""
+    if not isinstance(study, optuna.Study):
+        raise StudyError(
+            f"A study made by riskpilot.create_study is needed, but this is {told(study)}. "
+            f"Load one from its storage: riskpilot.load_study(storage=...)."
+        )
     stored = study.user_attrs.get(PROBLEM_KEY)
     if stored is None:
         raise StudyError(

@@ -7,6 +7,7 @@ from typing import Any
 
 from plotly.offline import get_plotlyjs
 
+from riskpilot.common import told
 from riskpilot.errors import PlotError
 from riskpilot.selection.report.figures import figures_of, page_data, sections
 from riskpilot.selection.report.parts import choice, how_to_check, ledger_of_uses, not_covered
@@ -25,7 +26,7 @@ def write_report(selection: Selection, path: str | Path) -> Path:
         place.write_text(page, encoding="utf-8")
     except (OSError, TypeError, ValueError) as error:
         raise PlotError(
-            f"The report cannot be written to {str(path)!r}: {error}. "
+            f"The report cannot be written to {told(path)}: {error}. "
             f"Check that the folder exists and can be written."
         ) from error
     return place
