@@ -14,6 +14,8 @@ def shown(value: object, longest: int = 200) -> str:
     except Exception:  # whatever the object's own code raises, the error at hand matters more
         kind = type(value).__name__
         return f"({'an' if kind[0] in 'aeiou' else 'a'} {kind} that cannot be shown)"
+    # Half of a surrogate pair cannot be printed; it is shown by its code.
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 

@@ -11,13 +11,13 @@ import scipy.sparse
 import riskpilot as rp
 from riskpilot.losses.intake import (
     NumbersOfTexts,
+    exact,
     in_double,
     is_missing,
     number_array,
     outside,
     plain_array,
     refuse_masked,
-    shown,
     text_array,
 )
 
@@ -248,10 +248,10 @@ def test_double_precision_is_taken_as_it_is():
 
 
 def test_numbers_are_shown_with_the_digits_that_matter():
-    assert shown(1.5) == "1.5"
-    assert shown(float(np.nextafter(0.3, 1))) == "0.30000000000000004"
-    assert shown(float("nan")) == "nan"
-    assert shown(float("-inf")) == "-inf"
+    assert exact(1.5) == "1.5"
+    assert exact(float(np.nextafter(0.3, 1))) == "0.30000000000000004"
+    assert exact(float("nan")) == "nan"
+    assert exact(float("-inf")) == "-inf"
 
 
 def test_missing_is_what_says_that_there_is_nothing():

@@ -1,13 +1,12 @@
 """Small helpers that know nothing of risks: arrays, digests, words, threads, notebook cards."""
 
 from riskpilot.common.arguments import (
+    exact,
     finite_number,
     is_flag,
     is_name,
     one_minus,
     percent,
-    shown,
-    told,
 )
 from riskpilot.common.arrays import Array, BoolArray, FloatArray, IntArray
 from riskpilot.common.json_shapes import (
@@ -45,6 +44,7 @@ __all__ = [
     "card",
     "digest",
     "digest_of",
+    "exact",
     "finite_number",
     "flag",
     "integer",
@@ -63,9 +63,7 @@ __all__ = [
     "plain_configs",
     "real",
     "record",
-    "shown",
     "text",
-    "told",
     "whole",
     "within",
 ]

@@ -1,14 +1,13 @@
-"""What an argument must be to be of use: a finite number, or a name that can be shown."""
+"""What an argument must be to be of use: a finite number, or a name that can be exact."""
 
 import math
 import unicodedata
 from decimal import Decimal
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
-# Characters that cannot be stored or shown: controls, halves of a character, line ends; and those
+# Characters that cannot be stored or exact: controls, halves of a character, line ends; and those
 # that turn the direction of what follows, so that a promise would not read as it is stored.
 _HIDDEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _TURNING = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
@@ -62,10 +61,10 @@ def one_minus(value: float) -> float:
     return float(1 - Decimal(repr(float(value))))
 
 
-def shown(number: float) -> str:
+def exact(number: float) -> str:
     """A number in as few digits as tell it apart: a promise must not be rounded.
 
-    >>> shown(50.0), shown(0.175), shown(0.12345678)
+    >>> exact(50.0), exact(0.175), exact(0.12345678)
     ('50', '0.175', '0.12345678')
     """
     short = f"{number:g}"
@@ -78,14 +77,4 @@ def percent(share: float) -> str:
     >>> percent(0.9), percent(one_minus(1e-9))
     ('90%', '99.9999999%')
     """
-    return f"{shown(round(100 * share, 12))}%"
-
-
-def told(value: Any, most: int = 120) -> str:
-    """How a value reads in an error message; of a long one the beginning."""
-    try:
-        text = repr(value)
-    except Exception:  # a class of somebody else's, whose repr fails
-        text = f"a {type(value).__name__}"
-    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return text if len(text) <= most else f"{text[:most]}..."
+    return f"{exact(round(100 * share, 12))}%"

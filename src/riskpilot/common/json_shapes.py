@@ -108,8 +108,8 @@ def record(**shapes: Shape) -> Shape:
             raise _wrong(place, "an object", value)
         odd = sorted(map(str, value.keys() ^ shapes.keys()))
         if odd:
-            told = "is missing" if odd[0] in shapes else "does not belong there"
-            raise ShapeError(f"{_inside(place, odd[0])} {told}")
+            why = "is missing" if odd[0] in shapes else "does not belong there"
+            raise ShapeError(f"{_inside(place, odd[0])} {why}")
         for name, shape in shapes.items():
             shape(value[name], _inside(place, name))
 

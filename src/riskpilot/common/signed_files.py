@@ -5,9 +5,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from riskpilot.common.arguments import told
 from riskpilot.common.strict_json import digest_of, parse
-from riskpilot.errors import CertificateError
+from riskpilot.errors import CertificateError, shown
 
 
 def signed(data: Mapping[str, Any]) -> str:
@@ -78,4 +77,4 @@ def load(path: str | Path, kind: str) -> str:
 
 def _named(path: object) -> str:
     """Write a path for an error message."""
-    return told(str(path) if isinstance(path, Path) else path)
+    return shown(str(path) if isinstance(path, Path) else path)

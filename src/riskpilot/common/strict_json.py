@@ -81,11 +81,11 @@ def plain_configs(
         try:
             result.append(plain(config))
         except (_NotPlain, RecursionError) as reason:
-            told = "it contains itself" if isinstance(reason, RecursionError) else reason
+            why = "it contains itself" if isinstance(reason, RecursionError) else reason
             raise error(
                 f"A certificate keeps configurations as JSON: names are texts, values are finite "
                 f"numbers, texts, truth values, None, or lists and mappings of these. "
-                f"Configuration {row} cannot be kept: {told}. Write it in such values, for example "
+                f"Configuration {row} cannot be kept: {why}. Write it in such values, for example "
                 f"a path as its text."
             ) from None
     return tuple(result)

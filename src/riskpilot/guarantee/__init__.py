@@ -4,9 +4,9 @@ from riskpilot.guarantee.background import Background, SearchOutline, config_in_
 from riskpilot.guarantee.bounds import upper_bounds
 from riskpilot.guarantee.certificate import Certificate, Use, issue, now, p_in_words, versions
 from riskpilot.guarantee.certificate_shape import (
+    CONTENT,
     ELSEWHERE,
     SCHEMA,
-    TOLD,
     VERSIONS,
     check_certificate,
 )
@@ -45,11 +45,11 @@ from riskpilot.guarantee.seals import Seal, differences_from_seal, make_seal
 from riskpilot.guarantee.testing import TestPlan, TestResult, freeze_plan, run_test
 
 __all__ = [
+    "CONTENT",
     "DELTA_PRIME",
     "ELSEWHERE",
     "MOST_EXAMPLES",
     "SCHEMA",
-    "TOLD",
     "VERSIONS",
     "Background",
     "Certificate",

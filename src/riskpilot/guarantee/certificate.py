@@ -140,8 +140,8 @@ class Certificate:
         return digest_of(_coarse(asdict(self)))
 
     @property
-    def told(self) -> dict[str, Any]:
-        """The question that this certificate answers, in the form of `Question.told`."""
+    def content(self) -> dict[str, Any]:
+        """The question that this certificate answers, in the form of `Question.content`."""
         return {
             "asked": self.problem,
             "level": self.level,
@@ -245,7 +245,7 @@ class Certificate:
 
 def issue(question: Question, result: TestResult, use: Use) -> Certificate:
     """Write down the answer to a question."""
-    plan, told = question.plan, question.told
+    plan, content = question.plan, question.content
     names = plan.problem.names
     chosen = choose(plan, result)
     candidates = [
@@ -268,10 +268,10 @@ def issue(question: Question, result: TestResult, use: Use) -> Certificate:
     return Certificate(
         schema=SCHEMA,
         created=use.created,
-        problem=told["asked"],
-        level=told["level"],
+        problem=content["asked"],
+        level=content["level"],
         promise=promise_of(question, chosen, use),
-        groups=told["groups"],
+        groups=content["groups"],
         n_validation=plan.n_validation,
         n_calibration=result.n_calibration,
         n_configs=plan.n_configs,
@@ -279,7 +279,7 @@ def issue(question: Question, result: TestResult, use: Use) -> Certificate:
         candidates=candidates,
         space=question.space,
         estimates=None if plan.estimates is None else [list(row) for row in plan.estimates],
-        procedure=told["procedure"],
+        procedure=content["procedure"],
         families=dict(plan.families),
         log_p=[dict(zip(names, map(finite, row), strict=True)) for row in result.log_p],
         calibration_means=[dict(zip(names, map(float, row), strict=True)) for row in result.means],
@@ -287,9 +287,9 @@ def issue(question: Question, result: TestResult, use: Use) -> Certificate:
         chosen=chosen,
         validation_digest=plan.validation_digest,
         calibration_digest=result.calibration_digest,
-        plan_digest=told["plan"],
-        trials=told["trials"],
-        seeds=told["seeds"],
+        plan_digest=content["plan"],
+        trials=content["trials"],
+        seeds=content["seeds"],
         use={
             "number": use.number,
             "spend": question.spend,

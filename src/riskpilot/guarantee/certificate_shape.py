@@ -61,8 +61,8 @@ _P = number(-1e300, 1e-6)
 _LEVEL = number(0.0, 1.0)
 VERSIONS = record(riskpilot=text, numpy=text, scipy=text, optuna=text)
 ELSEWHERE = list_of(record(study=text, use=whole(1), digest=digest))
-# What ledgers, seals and certificates say of a question alike (`Question.told`).
-TOLD: Mapping[str, Shape] = {
+# What ledgers, seals and certificates say of a question alike (`Question.content`).
+CONTENT: Mapping[str, Shape] = {
     "asked": a_problem,
     "level": _LEVEL,
     "spend": _LEVEL,
@@ -82,10 +82,10 @@ _CANDIDATE = record(
 _CERTIFICATE = record(
     schema=text,
     created=moment,
-    problem=TOLD["asked"],
-    level=TOLD["level"],
+    problem=CONTENT["asked"],
+    level=CONTENT["level"],
     promise=text,
-    groups=TOLD["groups"],
+    groups=CONTENT["groups"],
     n_validation=whole(1),
     n_calibration=whole(1),
     n_configs=whole(1),
@@ -93,7 +93,7 @@ _CERTIFICATE = record(
     candidates=list_of(_CANDIDATE),
     space=optional(mapping_of(mapping_of(anything))),
     estimates=optional(list_of(list_of(number()))),
-    procedure=TOLD["procedure"],
+    procedure=CONTENT["procedure"],
     families=mapping_of(text),
     log_p=list_of(mapping_of(_P)),
     calibration_means=list_of(mapping_of(number())),
@@ -101,10 +101,12 @@ _CERTIFICATE = record(
     chosen=optional(whole()),
     validation_digest=digest,
     calibration_digest=digest,
-    plan_digest=TOLD["plan"],
-    trials=TOLD["trials"],
-    seeds=TOLD["seeds"],
-    use=record(number=whole(1), spend=TOLD["spend"], ledger=optional(digest), elsewhere=ELSEWHERE),
+    plan_digest=CONTENT["plan"],
+    trials=CONTENT["trials"],
+    seeds=CONTENT["seeds"],
+    use=record(
+        number=whole(1), spend=CONTENT["spend"], ledger=optional(digest), elsewhere=ELSEWHERE
+    ),
     versions=VERSIONS,
 )
 

@@ -15,9 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from riskpilot.common import told
 from riskpilot.common.arrays import BoolArray, FloatArray
-from riskpilot.errors import ProblemError
+from riskpilot.errors import ProblemError, shown
 
 _ROUNDING = 1e-12  # by so much may sums of weights and of edges exceed 1
 _SMALLEST_AIM = 1e-300  # a level whose logarithm is a number
@@ -141,7 +140,7 @@ def _checked(log_p: FloatArray, delta: float) -> tuple[FloatArray, float]:
     number = isinstance(delta, int | float | np.floating) and not isinstance(delta, bool)
     if not number or not 0 < delta < 1:
         raise ProblemError(
-            f"delta is how often a promise may fail and lies in (0, 1), but it is {told(delta)}. "
+            f"delta is how often a promise may fail and lies in (0, 1), but it is {shown(delta)}. "
             f"Use delta=0.1."
         )
     hidden = np.ma.getmaskarray(log_p)  # of masked arrays; nothing otherwise
@@ -296,13 +295,13 @@ def chain(n: int) -> Graphical:
     """
     if isinstance(n, bool | np.timedelta64) or not isinstance(n, int | np.integer) or n < 1:
         raise ProblemError(
-            f"A chain needs at least one candidate, but n is {told(n)}. "
+            f"A chain needs at least one candidate, but n is {shown(n)}. "
             f"Make it for the number of candidates."
         )
     if n > _LONGEST_CHAIN:
         raise ProblemError(
             f"A chain has at most {_LONGEST_CHAIN:,} candidates, since a graph has n x n edges, "
-            f"but n is {told(n)}. Use fixed_sequence: it is the same test."
+            f"but n is {shown(n)}. Use fixed_sequence: it is the same test."
         )
     weights = tuple(1.0 if i == 0 else 0.0 for i in range(n))
     return Graphical(weights, tuple(map(tuple, np.eye(n, k=1).tolist())))
@@ -350,7 +349,7 @@ def check_procedure(procedure: Procedure) -> None:
     """Refuse what cannot be a procedure."""
     if not callable(procedure) or isinstance(procedure, type):
         raise ProblemError(
-            f"A procedure is a function of log p-values and delta, but it is {told(procedure)}. "
+            f"A procedure is a function of log p-values and delta, but it is {shown(procedure)}. "
             f"Pass one: procedure=riskpilot.holm."
         )
 

@@ -52,7 +52,7 @@ class Question:
         return digest_of([self.plan.digest, configs, self.space, estimates])
 
     @property
-    def told(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         """The question as plain JSON: what ledgers, seals and certificates say of it alike."""
         return {
             "asked": plain(self.problem.to_dict()),
@@ -81,9 +81,9 @@ def config_of(configs: Sequence[Mapping[str, Any]] | None, row: int) -> dict[str
     return {"index": row} if configs is None else dict(configs[row])
 
 
-def question_digest(told: Mapping[str, Any]) -> str:
+def question_digest(content: Mapping[str, Any]) -> str:
     """Compute the digest by which a ledger knows a question again."""
-    return digest_of([told["plan"], told["procedure"], told["spend"]])
+    return digest_of([content["plan"], content["procedure"], content["spend"]])
 
 
 def groups_in_words(groups: Mapping[str, Sequence[GroupName]]) -> str:

@@ -22,7 +22,7 @@ from riskpilot.common import (
 )
 from riskpilot.errors import CertificateError
 from riskpilot.guarantee.certificate import Certificate, now, versions
-from riskpilot.guarantee.certificate_shape import TOLD, VERSIONS
+from riskpilot.guarantee.certificate_shape import CONTENT, VERSIONS
 from riskpilot.guarantee.question import Question
 
 SCHEMA = "riskpilot-seal/1"
@@ -32,7 +32,7 @@ _SEAL = record(
     created=moment,
     study=text,
     problem=text,
-    **TOLD,
+    **CONTENT,
     configs=optional(list_of(mapping_of(anything))),
     questions=whole(),
     versions=VERSIONS,
@@ -189,7 +189,7 @@ def make_seal(question: Question, study: str, questions: int) -> Seal:
         created=now(),
         study=study,
         problem=str(question),
-        **question.told,
+        **question.content,
         configs=None if question.configs is None else list(question.configs),
         questions=questions,
         versions=versions(),
@@ -199,7 +199,7 @@ def make_seal(question: Question, study: str, questions: int) -> Seal:
 def differences_from_seal(seal: Seal, certificate: Certificate) -> list[str]:
     """Say where a certificate answers another question than the one that was sealed."""
     sealed: Mapping[str, Any] = asdict(seal)
-    found = {**certificate.told, "configs": certificate.configs}
+    found = {**certificate.content, "configs": certificate.configs}
     differing = [name for name in _WORDS if canonical(sealed[name]) != canonical(found[name])]
     found_apart = [
         f"the seal has the {_WORDS[name]} {_shown(name, sealed)}, "

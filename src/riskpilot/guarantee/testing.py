@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import digest_of, told
+from riskpilot.common import digest_of
 from riskpilot.common.arrays import BoolArray, FloatArray
-from riskpilot.errors import LossError, ProblemError
+from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.procedures import Procedure, aims, check_procedure, fixed_sequence
 from riskpilot.guarantee.risk_tests import family, log_p, log_p_for_order, starts
@@ -207,7 +207,7 @@ def check_seed(seed: int) -> int:
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool | np.timedelta64)
     if not whole or not 0 <= seed < _SEEDS:
         raise ProblemError(
-            f"A seed is a whole number from 0 to 2**128 - 1, but it is {told(seed)}. "
+            f"A seed is a whole number from 0 to 2**128 - 1, but it is {shown(seed)}. "
             f"Use seed=0, or another number for another draw."
         )
     return int(seed)

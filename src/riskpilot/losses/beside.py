@@ -6,9 +6,10 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from riskpilot.common import exact
 from riskpilot.common.arrays import Array, FloatArray
 from riskpilot.errors import LossError
-from riskpilot.losses.intake import in_double, number_array, outside, shown, text_array
+from riskpilot.losses.intake import in_double, number_array, outside, text_array
 from riskpilot.problem import Risk
 from riskpilot.statistics import Grouped, Groups, name_in_words
 
@@ -157,7 +158,7 @@ def read_weights(
     if bad.size:
         raise LossError(
             f"{split}: the weights {risk.weights!r} of {risk.name!r} must lie in "
-            f"[0, {largest:g}], the bound that was declared, but one is {shown(float(bad[0]))}. "
+            f"[0, {largest:g}], the bound that was declared, but one is {exact(float(bad[0]))}. "
             f"Declare a bound that holds for all examples there can be: a bound read off the "
             f"sample proves nothing."
         )

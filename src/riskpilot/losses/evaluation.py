@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy.typing as npt
 
-from riskpilot.common import told
-from riskpilot.errors import LossError
+from riskpilot.errors import LossError, shown
 
 LossMapping = Mapping[str, npt.ArrayLike]
 """Losses, and what stands beside them, by name."""
@@ -55,6 +54,6 @@ def check_names(losses: LossMapping, split: str) -> None:
     odd = [name for name in losses if not isinstance(name, str)]
     if odd:
         raise LossError(
-            f"{split}: losses are named by texts, but one name is {told(odd[0])}, a "
+            f"{split}: losses are named by texts, but one name is {shown(odd[0])}, a "
             f"{type(odd[0]).__name__}. Use the name of the risk or of the free objective."
         )

@@ -211,16 +211,6 @@ def in_double(array: Array, *marks: float) -> FloatArray:
     return double
 
 
-def shown(number: float) -> str:
-    """A number with as many digits as tell it from its neighbours.
-
-    >>> shown(0.3), shown(float(np.float32(0.3)))
-    ('0.3', '0.30000001192092896')
-    """
-    short = f"{number:g}"
-    return short if float(short) == number or np.isnan(number) else repr(float(number))
-
-
 def _without_mask(values: Any, what: str, missing_as_nan: bool, depth: int = 3) -> Any:
     """The values with NaN where they are masked, or a refusal. Lists may hold masked arrays."""
     if isinstance(values, np.ma.MaskedArray):

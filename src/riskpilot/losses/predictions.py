@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import told
 from riskpilot.common.arrays import Array, FloatArray, IntArray
-from riskpilot.errors import LossError, ProblemError
+from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.losses.values import numbers_of, plain_array, value_of
 from riskpilot.problem import KNOWN, Codes, Meaning, Metric, Problem, Risk, meaning
 from riskpilot.statistics import Difference, Mean
@@ -194,7 +193,7 @@ def _asked(problem: Problem | Risk | Iterable[Risk]) -> tuple[tuple[Risk, ...], 
     if not some or not all(isinstance(risk, Risk) for risk in some):
         raise ProblemError(
             f"Losses are made for a Problem, a Risk or a list of them, but this is "
-            f'{told(problem)}. Write Risk("precision", at_least=0.9).'
+            f'{shown(problem)}. Write Risk("precision", at_least=0.9).'
         )
     return some, None
 
@@ -248,7 +247,7 @@ def _references(reference: Beside) -> dict[str, IntArray]:
     odd = [name for name in by_name if not isinstance(name, str)]
     if odd:
         raise LossError(
-            f"References are named by texts, but one name is {told(odd[0])}. "
+            f"References are named by texts, but one name is {shown(odd[0])}. "
             f"Use the name that the risk's Difference gives it."
         )
     return {name: _codes(what, values) for name, values in by_name.items()}
@@ -292,7 +291,7 @@ def _declared_abstain(abstain: int | None, truth: IntArray) -> int | None:
     if isinstance(abstain, bool | np.timedelta64) or not isinstance(abstain, int | np.integer):
         raise LossError(
             f"abstain is the code, a whole number, of predictions that hand an example over, but "
-            f"it is {told(abstain)}. Write abstain=-1, or leave it out where none does."
+            f"it is {shown(abstain)}. Write abstain=-1, or leave it out where none does."
         )
     if bool((truth == abstain).any()):
         raise LossError(
@@ -309,18 +308,18 @@ def _declared_positive(positive: int | None, classes: set[int | None], metric: s
             return 1
         raise LossError(
             f"{metric!r} speaks of one positive class, and it is not declared which of the classes "
-            f"{told(sorted(map(str, classes)))} that is. Name it: positive=1."
+            f"{shown(sorted(map(str, classes)))} that is. Name it: positive=1."
         )
     if not isinstance(positive, int | np.integer | np.bool_):
         raise LossError(
-            f"positive is the code of a class, a whole number, but it is {told(positive)}. "
+            f"positive is the code of a class, a whole number, but it is {shown(positive)}. "
             f"Write positive=1."
         )
     code = int(positive)
     if code not in classes and not any(classes | {code} <= two for two in _TWO_CLASSES):
         raise LossError(
             f"The positive class must occur among labels or predictions, but positive={code} does "
-            f"not; there are {told(sorted(map(str, classes)))}. Name one of them."
+            f"not; there are {shown(sorted(map(str, classes)))}. Name one of them."
         )
     return code
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from riskpilot.common import Array, FloatArray
+from riskpilot.common import Array, FloatArray, exact
 from riskpilot.errors import LossError, LossRangeError, ProblemError
-from riskpilot.losses.intake import LARGEST_WHOLE, as_read, in_double, outside, shown
+from riskpilot.losses.intake import LARGEST_WHOLE, as_read, in_double, outside
 from riskpilot.problem import Risk
 
 
@@ -53,7 +53,7 @@ def in_range(risk: Risk, block: Array, split: str) -> FloatArray:
         bad = in_double(block[out])
         worst = float(bad[np.argmax(np.maximum(risk.low - bad, bad - risk.high))])
         raise LossRangeError(
-            f"{what} must lie in [{risk.low:g}, {risk.high:g}], but one is {shown(worst)}. "
+            f"{what} must lie in [{risk.low:g}, {risk.high:g}], but one is {exact(worst)}. "
             + _way_out_of_range(risk, worst)
         )
     if block.dtype.kind in "iu" and max(abs(risk.low), abs(risk.high)) >= LARGEST_WHOLE:

@@ -117,10 +117,10 @@ def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, 
     }
     shapes = {name: (len(read.row_digests), read.n_examples) for name, read in result.items()}
     if len(set(shapes.values())) > 1:
-        told = ", ".join(f"{name}: {shape}" for name, shape in shapes.items())
+        listed = ", ".join(f"{name}: {shape}" for name, shape in shapes.items())
         raise LossError(
             f"{split}: every risk needs the same configurations and examples, but the shapes "
-            f"differ ({told}). For a risk that counts only some examples, use NaN for the others "
+            f"differ ({listed}). For a risk that counts only some examples, use NaN for the others "
             f"and Risk(..., conditional=True)."
         )
     return result

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import finite_number, told
+from riskpilot.common import finite_number
 from riskpilot.common.arrays import Array, FloatArray
-from riskpilot.errors import LossError
+from riskpilot.errors import LossError, shown
 from riskpilot.losses.splits import calibration_losses
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import Statistic
@@ -135,7 +135,7 @@ def weighted(losses: npt.ArrayLike, weights: npt.ArrayLike, *, largest: float) -
     if bound is None or not bound > 0:
         raise LossError(
             f"largest is the largest weight that there can be, a number above 0, but it is "
-            f"{told(largest)}. Clip the weights, and give the point where they are clipped."
+            f"{shown(largest)}. Clip the weights, and give the point where they are clipped."
         )
     if w.ndim != 1 or w.size == 0 or table.shape[-1:] != w.shape:
         raise LossError(
@@ -175,7 +175,7 @@ def plain_array(what: str, values: npt.ArrayLike) -> Array:
         return np.asarray(values)
     except (TypeError, ValueError) as error:
         raise LossError(
-            f"{what} must be arrays of equal rows, but they are {told(values)}: {error}. "
+            f"{what} must be arrays of equal rows, but they are {shown(values)}: {error}. "
             f"Give numbers or booleans of one shape."
         ) from error
 

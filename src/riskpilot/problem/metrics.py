@@ -121,25 +121,27 @@ def _selected(labels: IntArray, predicted: IntArray, codes: Codes) -> Any:
 
 def _of_answers(name: str, larger: bool) -> Metric:
     """A rate among the examples that were answered."""
-    told = "1 where the answer is wrong, 0 where it is right, NaN where the example is handed over"
-    return Metric(name, _wrong_if_answered, told, larger, "prediction", abstains=True)
+    loss_words = (
+        "1 where the answer is wrong, 0 where it is right, NaN where the example is handed over"
+    )
+    return Metric(name, _wrong_if_answered, loss_words, larger, "prediction", abstains=True)
 
 
 def _of_handing_over(name: str, larger: bool) -> Metric:
-    told = "1 where the example is handed over, 0 where it is answered"
-    return Metric(name, _handed_over, told, larger, abstains=True)
+    loss_words = "1 where the example is handed over, 0 where it is answered"
+    return Metric(name, _handed_over, loss_words, larger, abstains=True)
 
 
-def _given_label(name: str, rule: Rule, told: str, larger: bool) -> Metric:
+def _given_label(name: str, rule: Rule, loss_words: str, larger: bool) -> Metric:
     """A rate among the examples of one class, or of all others."""
-    return Metric(name, rule, told, larger, "label", needs_positive=True)
+    return Metric(name, rule, loss_words, larger, "label", needs_positive=True)
 
 
 def _of_positive_predictions(name: str, larger: bool) -> Metric:
-    told = (
+    loss_words = (
         "1 where a positive prediction is wrong, 0 where it is right, NaN for all other predictions"
     )
-    return Metric(name, _false_discovery, told, larger, "prediction", needs_positive=True)
+    return Metric(name, _false_discovery, loss_words, larger, "prediction", needs_positive=True)
 
 
 _ALL = (

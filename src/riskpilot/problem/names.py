@@ -7,7 +7,7 @@ underscores, so that "Worst-group error" says what "worst_group_error" says.
 import difflib
 from dataclasses import dataclass
 
-from riskpilot.common import shown
+from riskpilot.common import exact
 from riskpilot.errors import ProblemError
 from riskpilot.problem.metrics import METRICS, Metric
 from riskpilot.problem.sounds import said_statistic, sounds_larger, words_of
@@ -198,10 +198,10 @@ def check_direction(name: str, statistic: Statistic, bound: float, *, lower: boo
     what = _subject(name, known, statistic)
     right = "at_most=" if not larger else "at_least="
     if larger and not isinstance(statistic, Ratio):
-        right += shown(bound)
+        right += exact(bound)
     raise ProblemError(
         f"{what} is better when {'larger' if larger else 'smaller'}, but it was given "
-        f"{how}={shown(bound)}. Write {right}."
+        f"{how}={exact(bound)}. Write {right}."
     )
 
 
@@ -216,8 +216,8 @@ def check_limit(name: str, statistic: Statistic, limit: float | None) -> None:
     if limit is None or ratio_of_losses or not larger_is_better(known, statistic):
         return
     raise ProblemError(
-        f"{name!r} is better when larger, but limit={shown(limit)} is an upper limit, on losses. "
-        f"Write Risk({name!r}, at_least={shown(limit)}) for a {name} of at least {shown(limit)}. "
+        f"{name!r} is better when larger, but limit={exact(limit)} is an upper limit, on losses. "
+        f"Write Risk({name!r}, at_least={exact(limit)}) for a {name} of at least {exact(limit)}. "
         f"Its losses: {known.loss_words}."
     )
 

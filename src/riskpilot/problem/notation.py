@@ -9,8 +9,7 @@ import math
 import re
 from typing import Any
 
-from riskpilot.common import told
-from riskpilot.errors import ProblemError
+from riskpilot.errors import ProblemError, shown
 from riskpilot.problem.problem import Risk
 from riskpilot.statistics import Statistic, from_dict
 
@@ -106,7 +105,7 @@ def _clauses(text: str, start: int) -> dict[str, str]:
 def _unreadable(text: object) -> ProblemError:
     return ProblemError(
         f"A limit is written NAME<=NUMBER or NAME>=NUMBER, with a statistic, groups, weights, its "
-        f"range and a condition where it has them, but this is {told(text)}. Write "
+        f"range and a condition where it has them, but this is {shown(text)}. Write "
         f'"error<=0.1", "precision>=0.9", "error<=0.2 as worst_group by sex" or '
         f'"drop<=0.05 in [-1,1] conditional".'
     )

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from riskpilot.common import card, finite_number, is_name, one_minus, percent, shown, told
-from riskpilot.errors import ProblemError
+from riskpilot.common import card, exact, finite_number, is_name, one_minus, percent
+from riskpilot.errors import ProblemError, shown
 from riskpilot.problem import names
 from riskpilot.problem.risk import Risk
 
@@ -51,7 +51,7 @@ class Problem:
             several = tuple(risks)
         except TypeError as error:
             raise ProblemError(
-                f"risks must be a list of Risk objects, but it is {told(risks)}. "
+                f"risks must be a list of Risk objects, but it is {shown(risks)}. "
                 f'Give one: Problem([Risk("error", limit=0.1)], minimize="cost").'
             ) from error
         object.__setattr__(self, "risks", several)
@@ -68,13 +68,13 @@ class Problem:
         for risk in self.risks:
             if not isinstance(risk, Risk):
                 raise ProblemError(
-                    f"risks must hold Risk objects, but one is {told(risk)} "
+                    f"risks must hold Risk objects, but one is {shown(risk)} "
                     f'({type(risk).__name__}). Write Risk("error", limit=0.1).'
                 )
         if not is_name(self.minimize):
             raise ProblemError(
                 f"minimize names the free objective by a non-empty text without control "
-                f'characters, but it is {told(self.minimize)}. Name it: minimize="cost".'
+                f'characters, but it is {shown(self.minimize)}. Name it: minimize="cost".'
             )
         names.check_minimized(self.minimize)
         used = [*self.names, self.minimize, *self.labels, *self.numbers]
@@ -186,7 +186,7 @@ class Problem:
         if missing or not isinstance(data["risks"], list | tuple):
             raise ProblemError(
                 f"A stored problem needs risks, minimize and delta, but this one is not complete: "
-                f"{told(missing or data['risks'])}. Write problem.to_dict() to the file, whole."
+                f"{shown(missing or data['risks'])}. Write problem.to_dict() to the file, whole."
             )
         risks = [Risk.from_dict(risk) for risk in data["risks"]]
         return cls(risks, data["minimize"], data["delta"])
@@ -212,8 +212,8 @@ def _checked_delta(delta: object) -> float:
     if number is not None and 0 < number < SMALLEST_DELTA:
         meant = f"Below {SMALLEST_DELTA:g} nothing can be computed: use delta=0.001."
     if number is not None and LARGEST_DELTA < number < 1:
-        meant = f"For {percent(number)} confidence write delta={shown(one_minus(number))}."
+        meant = f"For {percent(number)} confidence write delta={exact(one_minus(number))}."
     raise ProblemError(
         f"delta is the probability with which the promise may fail and must lie in "
-        f"(0, {LARGEST_DELTA:g}], but it is {told(delta)}. {meant}"
+        f"(0, {LARGEST_DELTA:g}], but it is {shown(delta)}. {meant}"
     )

@@ -7,8 +7,8 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import finite_number, is_flag, is_name, one_minus, shown, told
-from riskpilot.errors import ProblemError
+from riskpilot.common import exact, finite_number, is_flag, is_name, one_minus
+from riskpilot.errors import ProblemError, shown
 from riskpilot.problem import names
 from riskpilot.statistics import (
     P_VALUES,
@@ -121,30 +121,30 @@ class Risk:
         if not is_name(name):
             raise ProblemError(
                 f"A risk is named by a non-empty text without control characters, but the name is "
-                f'{told(name)}. Name it: Risk("error", limit=0.1).'
+                f'{shown(name)}. Name it: Risk("error", limit=0.1).'
             )
         for field in ("conditional", "complement"):
             if not is_flag(getattr(self, field)):
                 raise ProblemError(
                     f"Risk {name!r}: {field} is True or False, but it is "
-                    f"{told(getattr(self, field))}. Leave it out for what the name says."
+                    f"{shown(getattr(self, field))}. Leave it out for what the name says."
                 )
             self._set(field, bool(getattr(self, field)))
         if self.statistic is not None and not is_statistic(self.statistic):
             raise ProblemError(
                 f"Risk {name!r}: the statistic says what is limited about the losses, but it is "
-                f"{told(self.statistic)}. Use Mean(), WorstGroup(), GroupGap(), Ratio(), "
+                f"{shown(self.statistic)}. Use Mean(), WorstGroup(), GroupGap(), Ratio(), "
                 f"Quantile(0.95), CVaR(0.95) or Difference()."
             )
         if not isinstance(self.p_value, str) or self.p_value not in P_VALUES:
             raise ProblemError(
                 f"Risk {name!r}: p_value must be one of {', '.join(P_VALUES)}, "
-                f"but it is {told(self.p_value)}. Leave it out for 'auto'."
+                f"but it is {shown(self.p_value)}. Leave it out for 'auto'."
             )
         if not is_name(self.groups):
             raise ProblemError(
                 f"Risk {name!r}: groups is the name under which the groups stand beside the "
-                f'losses, but it is {told(self.groups)}. Write groups="sex" and pass '
+                f'losses, but it is {shown(self.groups)}. Write groups="sex" and pass '
                 f'{{"{name}": losses, "sex": array}}.'
             )
 
@@ -152,7 +152,7 @@ class Risk:
         number = finite_number(value)
         if number is None:
             raise ProblemError(
-                f"Risk {self.name!r}: {field} must be a finite number, but it is {told(value)}. "
+                f"Risk {self.name!r}: {field} must be a finite number, but it is {shown(value)}. "
                 f"Give it as a float, such as {field}=0.1."
             )
         return number
@@ -254,14 +254,14 @@ class Risk:
         if not is_name(self.weights):
             raise ProblemError(
                 f"Risk {name!r}: weights is the name under which the weights of the examples stand "
-                f"beside the losses, but it is {told(self.weights)}. Write "
+                f"beside the losses, but it is {shown(self.weights)}. Write "
                 f'weights="weights" and pass {{"{name}": losses, "weights": array}}.'
             )
         number = finite_number(largest)
         if number is None or not number > 0:
             raise ProblemError(
                 f"Risk {name!r}: weights need the largest weight that there can be, known "
-                f"beforehand, but largest_weight is {told(largest)}. Without a bound no test is "
+                f"beforehand, but largest_weight is {shown(largest)}. Without a bound no test is "
                 f"valid: clip the weights, and write largest_weight= the point where they are "
                 f"clipped."
             )
@@ -382,7 +382,7 @@ class Risk:
         if known is not None:
             return known.loss_words
         nan = ", NaN where the example does not count" if self.conditional else ""
-        return f"the loss of each example, from {shown(self.low)} to {shown(self.high)}{nan}"
+        return f"the loss of each example, from {exact(self.low)} to {exact(self.high)}{nan}"
 
     @property
     def bound(self) -> float | None:
@@ -496,7 +496,7 @@ class Risk:
             if isinstance(error, ProblemError):
                 raise
             raise ProblemError(
-                f"A stored risk has the fields of Risk, but this one is {told(data)}: {error}. "
+                f"A stored risk has the fields of Risk, but this one is {shown(data)}: {error}. "
                 f"Write risk.to_dict() to the file, whole."
             ) from error
 
@@ -508,7 +508,7 @@ class Risk:
 
     def says(
         self,
-        number: Callable[[float], str] = shown,
+        number: Callable[[float], str] = exact,
         at_most: str = "<=",
         at_least: str = ">=",
     ) -> str:

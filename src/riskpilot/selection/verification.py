@@ -64,10 +64,10 @@ class Verification:
 
     def __str__(self) -> str:
         if not self.ok:
-            told = "\n".join(f"- {difference}" for difference in self.differences)
-            return f"The certificate does not hold:\n{told}"
-        told = "".join(f"\nTaken on trust: {what}." for what in self.trusted)
-        return f"The certificate holds: the losses lead to the same selection.{told}"
+            listed = "\n".join(f"- {difference}" for difference in self.differences)
+            return f"The certificate does not hold:\n{listed}"
+        listed = "".join(f"\nTaken on trust: {what}." for what in self.trusted)
+        return f"The certificate holds: the losses lead to the same selection.{listed}"
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import column_or_1d
 
-from riskpilot.common import finite_number, told
+from riskpilot.common import finite_number
 from riskpilot.common.arrays import Array
-from riskpilot.errors import ProblemError
+from riskpilot.errors import ProblemError, shown
 from riskpilot.guarantee import freeze_plan
 from riskpilot.losses import Evaluation
 from riskpilot.problem import Problem
@@ -240,7 +240,7 @@ class RiskControlledSearch(WithPromise):
         """Refuse a space that is none, and a search that would not end."""
         if not isinstance(self.space, Mapping) or not all(isinstance(n, str) for n in self.space):
             raise ProblemError(
-                f"space maps names of parameters to their ranges, but it is {told(self.space)}. "
+                f"space maps names of parameters to their ranges, but it is {shown(self.space)}. "
                 f'Write space={{"max_depth": (1, 6)}}.'
             )
         n = self.n_trials
@@ -248,16 +248,16 @@ class RiskControlledSearch(WithPromise):
         if not whole and not (n is None and self.timeout is not None):
             raise ProblemError(
                 f"n_trials is a whole number of at least 1, or None where timeout ends the search, "
-                f"but it is {told(n)}. Use n_trials=30."
+                f"but it is {shown(n)}. Use n_trials=30."
             )
         if self.losses is not None and not isinstance(self.losses, Mapping):
             raise ProblemError(
-                f"losses maps names to functions of (model, X, y), but it is {told(self.losses)}. "
+                f"losses maps names to functions of (model, X, y), but it is {shown(self.losses)}. "
                 f"Leave it out where all risks are metrics."
             )
         if self.timeout is not None and finite_number(self.timeout) is None:
             raise ProblemError(
-                f"timeout is a number of seconds, but it is {told(self.timeout)}. "
+                f"timeout is a number of seconds, but it is {shown(self.timeout)}. "
                 f"Leave it out to end after n_trials."
             )
 

@@ -10,9 +10,8 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from riskpilot.common import told
 from riskpilot.common.arrays import Array, IntArray
-from riskpilot.errors import LossError, NotCertifiedError, ProblemError
+from riskpilot.errors import LossError, NotCertifiedError, ProblemError, shown
 from riskpilot.losses import turned_round, value_of
 from riskpilot.problem import (
     Codes,
@@ -208,7 +207,7 @@ def read_losses(
     """Read what an estimator must keep and minimise. ``classes``: None for a regressor."""
     if not isinstance(functions, Mapping):
         raise ProblemError(
-            f"losses map names to functions of (model, X, y), but they are {told(functions)}. "
+            f"losses map names to functions of (model, X, y), but they are {shown(functions)}. "
             f'Write losses={{"loss": function}}.'
         )
     limited = [_read(risk) for risk in _each(risks)]
@@ -235,9 +234,9 @@ def _known(name: object) -> Meaning:
     found = meaning(name) if isinstance(name, str) else None
     if found is None:
         raise ProblemError(
-            f"{told(name)} is no metric that riskpilot knows.{near(name)} Give its losses as a "
-            f"function of (model, X, y), losses={{{told(name)}: function}}, or name a metric, such "
-            f"as 'error' or 'precision'."
+            f"{shown(name)} is no metric that riskpilot knows.{near(name)} Give its losses as a "
+            f"function of (model, X, y), losses={{{shown(name)}: function}}, or name a metric, "
+            f"such as 'error' or 'precision'."
         )
     return found
 
@@ -267,7 +266,7 @@ def _each(risks: Any) -> list[Any]:
         return list(risks)
     except TypeError as error:
         raise ProblemError(
-            f"risks map metrics to limits, but they are {told(risks)}. "
+            f"risks map metrics to limits, but they are {shown(risks)}. "
             f'Write risks={{"error": 0.1, "recall": 0.8}}.'
         ) from error
 
@@ -284,7 +283,8 @@ def _read(one: Any) -> Risk:
         larger = known is not None and known.better_when_larger
         return Risk(name, **{"at_least" if larger else "at_most": bound})
     raise ProblemError(
-        f"A risk reads like 'error <= 0.1', but one is {told(one)}. Write risks={{\"error\": 0.1}}."
+        f"A risk reads like 'error <= 0.1', but one is {shown(one)}. "
+        f'Write risks={{"error": 0.1}}.'
     )
 
 
@@ -311,7 +311,7 @@ def require_estimator(search: Any, estimator: Any) -> None:
     if not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise TypeError(
             f"{type(search).__name__} fits an estimator of scikit-learn, but estimator is "
-            f"{told(estimator)}. Pass an object that has fit and predict."
+            f"{shown(estimator)}. Pass an object that has fit and predict."
         )
 
 

@@ -9,9 +9,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from riskpilot.common import told
 from riskpilot.common.arrays import Array, IntArray
-from riskpilot.errors import LossError, ProblemError
+from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.guarantee import samples_to_pass
 from riskpilot.problem import Problem
 from riskpilot.selection import select_from_losses
@@ -166,7 +165,7 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         if not (self.abstain is None or isinstance(self.abstain, bool | np.bool_)):
             raise ProblemError(
                 f"abstain is True or False, or None where the metrics say it, but it is "
-                f"{told(self.abstain)}. Leave it out."
+                f"{shown(self.abstain)}. Leave it out."
             )
         abstain = losses.abstains if self.abstain is None else bool(self.abstain)
         self._rule = _rule(len(self.classes_), losses.positive, abstain)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from riskpilot.common import FloatArray, is_name, told
-from riskpilot.errors import ProblemError
+from riskpilot.common import FloatArray, is_name
+from riskpilot.errors import ProblemError, shown
 from riskpilot.statistics.families import Start, family_named
 from riskpilot.statistics.samples import Groups, Limit, Sample, TestSettings
 from riskpilot.statistics.summaries import AnySummary, Recorded
@@ -152,6 +152,6 @@ def check_beside(statistic: Statistic, field: str, name: object, example: str) -
     if not is_name(name):
         kind = type(statistic).__name__
         raise ProblemError(
-            f"{kind}: {field} is the name of an array beside the losses, but it is {told(name)}. "
+            f"{kind}: {field} is the name of an array beside the losses, but it is {shown(name)}. "
             f'Write {kind}({field}="{example}") and pass {{..., "{example}": array}}.'
         )

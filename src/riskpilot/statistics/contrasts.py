@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from riskpilot.common import FloatArray, IntArray, is_flag, told
-from riskpilot.errors import ProblemError
+from riskpilot.common import FloatArray, IntArray, is_flag
+from riskpilot.errors import ProblemError, shown
 from riskpilot.statistics.families import Start, log_betting, log_normal
 from riskpilot.statistics.grouped import Grouped, at_position
 from riskpilot.statistics.means import shuffled
@@ -81,14 +81,14 @@ class Contrast(Grouped):
         kind = type(self).__name__
         if not is_flag(self.directed):
             raise ProblemError(
-                f"{kind}: directed is True or False, but it is {told(self.directed)}. "
+                f"{kind}: directed is True or False, but it is {shown(self.directed)}. "
                 f"Leave it out for the largest of all comparisons."
             )
         object.__setattr__(self, "directed", bool(self.directed))
         if self.directed and (self.groups is None or len(self.groups) != 2):
             raise ProblemError(
                 f"{kind}: a directed comparison is of the first group with the second, so that it "
-                f"needs two names, but groups is {told(self.groups)}. "
+                f"needs two names, but groups is {shown(self.groups)}. "
                 f'Write {kind}(groups=("female", "male"), directed=True).'
             )
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from riskpilot.common import Array, FloatArray, IntArray, is_flag, is_name, told
-from riskpilot.errors import LossError, ProblemError
+from riskpilot.common import Array, FloatArray, IntArray, is_flag, is_name
+from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.statistics.base import Statistic
 from riskpilot.statistics.samples import Groups, Places
 from riskpilot.statistics.summaries import (
@@ -80,14 +80,14 @@ def _name_groups(statistic: Grouped) -> None:
     several = groups.tolist() if isinstance(groups, np.ndarray) else groups
     if isinstance(several, str | bytes | Mapping) or not isinstance(several, Iterable):
         raise ProblemError(
-            f"{kind}: groups is a tuple of names, but it is {told(groups)}. "
+            f"{kind}: groups is a tuple of names, but it is {shown(groups)}. "
             f'Write groups=("female", "male").'
         )
     names = tuple(_group_name(kind, name) for name in several)
     object.__setattr__(statistic, "groups", names)
     if len(names) < least or len(set(names)) < len(names):
         raise ProblemError(
-            f"{kind} needs at least {least} different groups, but groups is {told(names)}. "
+            f"{kind} needs at least {least} different groups, but groups is {shown(names)}. "
             f"Name each once, or leave groups out for all that the data has."
         )
 
@@ -98,7 +98,7 @@ def _group_name(kind: str, name: object) -> str:
         with suppress(ValueError):  # Python writes no whole number of thousands of digits
             return str(name)
     raise ProblemError(
-        f"{kind}: a group is named by a text or a whole number, but one is {told(name)}. Write "
+        f"{kind}: a group is named by a text or a whole number, but one is {shown(name)}. Write "
         f'the name as a text, as the data has it: groups=("female", "male"); decode bytes.'
     )
 

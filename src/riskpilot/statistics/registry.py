@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from riskpilot.common import told
-from riskpilot.errors import ProblemError
+from riskpilot.errors import ProblemError, shown
 from riskpilot.statistics.base import Statistic
 from riskpilot.statistics.cvar import CVaR
 from riskpilot.statistics.difference import Difference
@@ -36,7 +35,7 @@ def from_dict(data: Mapping[str, Any]) -> Statistic:
     kind = data.get("kind") if isinstance(data, Mapping) else data
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ProblemError(
-            f"A statistic is one of {', '.join(_KINDS)}, but it is {told(kind)}. "
+            f"A statistic is one of {', '.join(_KINDS)}, but it is {shown(kind)}. "
             f"Name one of them; read a file with the version of riskpilot that wrote it."
         )
     fields = {str(name): value for name, value in data.items() if name != "kind"}
@@ -45,7 +44,7 @@ def from_dict(data: Mapping[str, Any]) -> Statistic:
     except TypeError as error:
         raise ProblemError(
             f"A stored {kind} has the fields of {_KINDS[kind].__name__}, but this one has "
-            f"{told(sorted(fields))}. Read a file with the version of riskpilot that wrote it."
+            f"{shown(sorted(fields))}. Read a file with the version of riskpilot that wrote it."
         ) from error
 
 

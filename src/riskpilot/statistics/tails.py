@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import BoolArray, FloatArray, IntArray, finite_number, told
-from riskpilot.errors import ProblemError
+from riskpilot.common import BoolArray, FloatArray, IntArray, finite_number
+from riskpilot.errors import ProblemError, shown
 from riskpilot.statistics.base import Statistic
 from riskpilot.statistics.means import summary_of_means
 from riskpilot.statistics.samples import Groups
@@ -37,7 +37,7 @@ class Tail(Statistic):
             raise ProblemError(
                 f"{type(self).__name__}: the level is a share in (0, 1), at least 1e-9 from its "
                 f"ends, beyond which no number of examples tells anything, but it is "
-                f"{told(self.level)}. Use level=0.95 for the worst 5 % of the losses."
+                f"{shown(self.level)}. Use level=0.95 for the worst 5 % of the losses."
             )
         object.__setattr__(self, "level", level)
 

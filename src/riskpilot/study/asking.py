@@ -11,8 +11,8 @@ from optuna.distributions import BaseDistribution, distribution_to_json, json_to
 from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial
 
-from riskpilot.common import parse, plain_configs, told
-from riskpilot.errors import LossError, ProblemError, StudyError
+from riskpilot.common import parse, plain_configs
+from riskpilot.errors import LossError, ProblemError, StudyError, shown
 from riskpilot.guarantee import (
     Background,
     Procedure,
@@ -111,7 +111,7 @@ def select(
     if calibrate is not None and not callable(calibrate):
         raise StudyError(
             f"calibrate is a function of a finished trial that returns its calibration losses, but "
-            f"it is {told(calibrate)}. Leave it out where evaluations brought their losses."
+            f"it is {shown(calibrate)}. Leave it out where evaluations brought their losses."
         )
     settled = _settle(study, procedure, problem, spend, seed, smooth)
     question, trials = settled.question, settled.trials
@@ -196,7 +196,7 @@ def seal(
     """
     question = _settle(study, procedure, problem, spend, seed, smooth).question
     entries = ledger(study)
-    asked = question_digest(question.told)
+    asked = question_digest(question.content)
     earlier = next((entry for entry in entries if entry["question"] == asked), None)
     if earlier is not None:
         raise StudyError(
@@ -279,26 +279,26 @@ def _check_question(
     """Return the problem that is asked and the share of its delta, if both suit the study."""
     if not isinstance(study, optuna.Study):
         raise StudyError(
-            f"select takes a study, but got a {type(study).__name__}: {told(study)}. "
+            f"select takes a study, but got a {type(study).__name__}: {shown(study)}. "
             f"Load it first: riskpilot.load_study(storage=...)."
         )
     stored = problem_of(study)
     asked = stored if problem is None else problem
     if not isinstance(asked, Problem):
         raise ProblemError(
-            f"problem is a Problem, but it is {told(asked)}. Leave it out for the study's own, or "
+            f"problem is a Problem, but it is {shown(asked)}. Leave it out for the study's own, or "
             f"change its limits: problem.with_limits(...)."
         )
     check_limits(asked)
     check_procedure(procedure)
     if not isinstance(smooth, bool):
         raise ProblemError(
-            f"smooth is True or False, but it is {told(smooth)}. Leave it out for True."
+            f"smooth is True or False, but it is {shown(smooth)}. Leave it out for True."
         )
     if isinstance(spend, bool) or not isinstance(spend, Real) or not 0 < spend <= 1:
         raise ProblemError(
             f"spend is the share of delta that a question may use and lies in (0, 1], but it is "
-            f"{told(spend)}. For two planned questions use spend=0.5 each."
+            f"{shown(spend)}. For two planned questions use spend=0.5 each."
         )
     same = (stored.names, stored.minimize) == (asked.names, asked.minimize)
     if not same or [_quantity(r) for r in stored.risks] != [_quantity(r) for r in asked.risks]:

@@ -270,11 +270,11 @@ _ENTRY_WORDS = {
 
 def _differences_from_entry(entry: Mapping[str, Any], certificate: Certificate) -> list[str]:
     """Compare a certificate with the entry of the ledger that it names, field by field."""
-    told = certificate.told
+    content = certificate.content
     use = use_of(entry)
     expected = {
-        **told,
-        "question": question_digest(told),
+        **content,
+        "question": question_digest(content),
         "calibration": certificate.calibration_digest,
         "created": certificate.created,
         "versions": certificate.versions,

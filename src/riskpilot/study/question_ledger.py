@@ -18,13 +18,12 @@ from riskpilot.common import (
     optional,
     record,
     text,
-    told,
     whole,
 )
-from riskpilot.errors import StudyError
+from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import (
+    CONTENT,
     ELSEWHERE,
-    TOLD,
     VERSIONS,
     Certificate,
     Question,
@@ -46,7 +45,7 @@ _ENTRY = record(
     use=whole(1),
     question=digest,
     problem=text,
-    **TOLD,
+    **CONTENT,
     calibration=digest,
     rows=list_of(text),
     elsewhere=ELSEWHERE,
@@ -140,8 +139,8 @@ def enter(study: optuna.Study, question: Question, calibration: CalibrationLosse
 
     ``calibration``: the losses of the candidates, in testing order.
     """
-    told, losses = question.told, calibration.digest()
-    asked = question_digest(told)
+    content, losses = question.content, calibration.digest()
+    asked = question_digest(content)
     with exclusive(study, whole_storage=True):
         entries, answers = _read(study)
         for entry in entries:
@@ -154,7 +153,7 @@ def enter(study: optuna.Study, question: Question, calibration: CalibrationLosse
             "use": len(entries) + 1,
             "question": asked,
             "problem": str(question),
-            **told,
+            **content,
             "calibration": losses,
             "rows": rows,
             "elsewhere": _asked_elsewhere(study, rows),
@@ -204,7 +203,7 @@ def _read(study: optuna.Study) -> tuple[list[dict[str, Any]], dict[int, dict[str
     """Read the entries and the outcomes, if both are whole."""
     if not isinstance(study, optuna.Study):
         raise StudyError(
-            f"A ledger belongs to a study, but got a {type(study).__name__}: {told(study)}. "
+            f"A ledger belongs to a study, but got a {type(study).__name__}: {shown(study)}. "
             f"Load it first: riskpilot.load_study(storage=...)."
         )
     attributes = study.user_attrs

@@ -12,9 +12,8 @@ import numpy as np
 import optuna
 from optuna.trial import FrozenTrial
 
-from riskpilot.common import told
 from riskpilot.common.arrays import Array
-from riskpilot.errors import LossError, StudyError
+from riskpilot.errors import LossError, StudyError, shown
 from riskpilot.losses import (
     CalibrationLosses,
     Evaluation,
@@ -155,7 +154,7 @@ def problem_of(study: optuna.Study) -> Problem:
     """Return the problem that travels with the study."""
     if not isinstance(study, optuna.Study):
         raise StudyError(
-            f"A study made by riskpilot.create_study is needed, but this is {told(study)}. "
+            f"A study made by riskpilot.create_study is needed, but this is {shown(study)}. "
             f"Load one from its storage: riskpilot.load_study(storage=...)."
         )
     stored = study.user_attrs.get(PROBLEM_KEY)

@@ -7,8 +7,7 @@ from typing import Any
 
 from plotly.offline import get_plotlyjs
 
-from riskpilot.common import told
-from riskpilot.errors import PlotError
+from riskpilot.errors import PlotError, shown
 from riskpilot.selection.report.figures import figures_of, page_data, sections
 from riskpilot.selection.report.parts import choice, how_to_check, ledger_of_uses, not_covered
 from riskpilot.selection.report.sentences import escaped, headline, limits, sentence
@@ -26,7 +25,7 @@ def write_report(selection: Selection, path: str | Path) -> Path:
         place.write_text(page, encoding="utf-8")
     except (OSError, TypeError, ValueError) as error:
         raise PlotError(
-            f"The report cannot be written to {told(path)}: {error}. "
+            f"The report cannot be written to {shown(path)}: {error}. "
             f"Check that the folder exists and can be written."
         ) from error
     return place
