@@ -66,6 +66,7 @@ class Question:
             "seeds": {
                 "test": self.plan.seed,
                 "shuffle": self.plan.shuffle,
+                "entropy": self.plan.entropy,
                 "search": self.search_seed,
             },
             "trials": None if self.trials is None else runs(self.trials),

@@ -4,6 +4,7 @@ Validation and calibration losses are two artifacts. A trial carries openly the 
 validation losses and the number of its calibration examples, never the losses of these.
 """
 
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -180,7 +181,8 @@ def write_problem(study: optuna.Study, problem: Problem) -> None:
 def settings_of(study: optuna.Study) -> Mapping[str, Any]:
     """Return the stored settings of a study, or nothing where it has none.
 
-    They are its format, the seed of its search, and the stated number of calibration examples.
+    They are its format, the seed of its search, the stated number of calibration examples, and
+    the randomness that the order of bets is drawn from.
     """
     stored = study.user_attrs.get(SETTINGS_KEY, {})
     return stored if isinstance(stored, Mapping) else {}
@@ -188,7 +190,13 @@ def settings_of(study: optuna.Study) -> Mapping[str, Any]:
 
 def write_settings(study: optuna.Study, seed: int, n_calibration: int | None) -> None:
     """Store the settings of a study."""
-    settings = {"format": STUDY_FORMAT, "seed": seed, "n_calibration": n_calibration}
+    settings = {
+        "format": STUDY_FORMAT,
+        "seed": seed,
+        "n_calibration": n_calibration,
+        # Drawn once: it makes the order of bets random, and the same for the same question.
+        "entropy": secrets.randbits(53),
+    }
     study.set_user_attr(SETTINGS_KEY, settings)
 
 
