@@ -103,9 +103,9 @@ def test_what_is_no_seed_is_refused(seed):
         select_graded(seed=seed)
     if seed is not None:  # which means fresh entropy there
         problem = rp.Problem([rp.Risk("error", 0.1)], "cost")
-        with pytest.raises(rp.RiskpilotError, match="seed (is a|must be a) whole number"):
+        with pytest.raises(rp.RiskpilotError, match=r"seed .*whole number"):
             rp.create_study(problem, seed=seed)
-        with pytest.raises(rp.RiskpilotError, match="seed (is a|must be a) whole number"):
+        with pytest.raises(rp.RiskpilotError, match=r"seed .*whole number"):
             rp.GuidedSampler(problem, seed=seed)
 
 
@@ -517,7 +517,7 @@ def test_a_certificate_records_the_randomness_that_its_order_needed():
     groups = np.repeat(["a", "b"], 200)
     tables = {
         "validation": {"flagged": np.zeros((1, 400), bool), "groups": groups, "cost": [1.0]},
-        "calibration": {"flagged": np.zeros((1, 400), bool), "groups": groups},
+        "calibration": {"flagged": np.zeros((1, 400), bool), "groups": groups.copy()},
     }
     one, other = (rp.select_from_losses(problem, **tables).certificate for _ in range(2))
     assert one.seeds["entropy"] is not None

@@ -90,8 +90,8 @@ class Certificate:
         The numbers of the trials that were considered, as first and last of each run.
     seeds : dict
         The seed that was given for the test, the seed of the order in which bets saw the
-        calibration examples (drawn from it and the validation losses), the randomness that was drawn
-        for that order where validation losses are hardly random, and the seed of the search.
+        calibration examples (drawn from it and the validation losses), the randomness that was
+        drawn for that order where validation losses are hardly random, and the search's seed.
     use : dict
         Which question this is to the same calibration data, and where others were asked.
     versions : dict
