@@ -20,6 +20,7 @@ from riskpilot.guarantee import (
     Seal,
     check_certificate,
     check_procedure,
+    custom_name,
     differences_from_seal,
     from_description,
     question_digest,
@@ -316,6 +317,12 @@ def _trusted(
 ) -> list[str]:
     """List what nobody can compare with anything that was brought along."""
     trusted = []
+    own = custom_name(certificate.procedure)
+    if own is not None:
+        trusted.append(
+            f"that the procedure {own!r} keeps the chance of any false pass at delta: it is not "
+            f"riskpilot's own"
+        )
     if study is not None and seal is None:
         trusted.append(
             "that nobody wrote the whole storage anew, ledger included; a seal made beforehand or "
