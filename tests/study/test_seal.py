@@ -93,6 +93,17 @@ def test_a_seal_is_made_before_its_question_is_asked(study):
     assert "1 earlier question" in str(found)
 
 
+def test_a_seal_says_what_its_ledger_knew_and_no_more(study):
+    """Another study may have asked about the same losses: a seal, which reads none, cannot know."""
+    first = str(rp.seal(study))
+    assert f"The ledger of study {study.study_name!r} had no question yet." in first
+    assert "No question has been put" not in first
+    rp.select(study)
+    second = str(rp.seal(study, spend=0.5))
+    assert "had 1 question by then: calibration data was open already" in second
+    assert "before calibration is opened" not in first + second
+
+
 def test_a_seal_that_is_younger_than_the_question_is_a_difference(study, monkeypatch):
     monkeypatch.setattr("riskpilot.guarantee.seals.now", lambda: "2999-01-01T00:00:00+00:00")
     sealed = rp.seal(study)

@@ -1,4 +1,4 @@
-"""Seals: the digest of a frozen plan, to be deposited elsewhere before calibration is opened."""
+"""Seals: the digest of a frozen plan, to be deposited elsewhere before its question is asked."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -52,7 +52,10 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Seal:
-    """A question that was settled before calibration data was opened for it.
+    """A question that was settled before it was put to calibration data.
+
+    It is made from validation data alone, so that it cannot know whether other studies, or people,
+    had looked at the calibration losses by then; it knows the ledger of its own study.
 
     Whoever keeps a copy that the asker cannot change can tell later whether the certificate
     answers this question, see ``verify(certificate, ..., seal=...)``.
@@ -168,14 +171,15 @@ class Seal:
 
     def __str__(self) -> str:
         n = 0 if self.configs is None else len(self.configs)
-        opened = (
-            "No question has been put to the calibration data yet."
-            if not self.questions
-            else f"The ledger had {self.questions} questions by then."
-        )
+        ledger = f"The ledger of study {self.study!r}"
+        if not self.questions:
+            known = f"{ledger} had no question yet."
+        else:
+            many = "1 question" if self.questions == 1 else f"{self.questions:,} questions"
+            known = f"{ledger} had {many} by then: calibration data was open already."
         return (
-            f"Sealed on {self.created}, before calibration is opened: {self.problem} "
-            f"{n:,} configurations. {opened}\nDigest: {self.digest}"
+            f"Sealed on {self.created}, before this question was asked: {self.problem} "
+            f"{n:,} configurations. {known}\nDigest: {self.digest}"
         )
 
     def _repr_html_(self) -> str:

@@ -64,7 +64,7 @@ def verify(
     study : optuna.Study, optional
         The study that the certificate was made of, in place of losses and configs.
     seal : Seal, optional
-        What was sealed before calibration was opened.
+        What was sealed before the question was asked.
     procedure : Procedure, optional
         Needed where the certificate was made with one of the user's own.
 
