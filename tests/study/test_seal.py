@@ -33,6 +33,7 @@ def test_the_question_that_was_sealed_holds(study):
     found = rp.verify(certificate, study=study, seal=sealed)
     assert found.ok, str(found)
     assert "wrote the whole storage anew" not in str(found)
+    assert "nobody looked at the calibration losses before the seal was made" in str(found)
     assert sealed.plan == certificate.plan_digest
     assert sealed.configs == certificate.configs
     assert str(PROBLEM) in str(sealed)

@@ -370,6 +370,10 @@ def _trusted(
     if study is None and certificate.space is not None:
         trusted.append("the search space over which the risks were smoothed")
     if seal is not None:
+        trusted.append(
+            "that nobody looked at the calibration losses before the seal was made, or replaced "
+            "them since: a seal holds nothing of them"
+        )
         also = "" if study is not None else ", its study and how many questions that had been asked"
         trusted.append(f"the seal's date and versions{also}: what counts is when its keeper got it")
     if seal is not None and seal.questions:
