@@ -244,13 +244,15 @@ def test_p_values_that_are_none_are_not_rejected(name):
 )
 def test_a_procedure_of_the_users_own_must_return_one_boolean_per_candidate(returned):
     losses = np.array([[0.1] * 50, [0.2] * 50])
-    with pytest.raises(rp.LossError, match="one boolean per candidate"):
+    with pytest.raises(rp.LossError, match="one boolean per candidate") as caught:
         rp.select_from_losses(
             rp.Problem([rp.Risk("error", 0.5)], "cost"),
             validation={"error": losses, "cost": [2.0, 1.0]},
             calibration={"error": losses[:, :40].copy()},
             procedure=lambda log_p, delta: returned,
         )
+    assert "threshold" not in str(caught.value)  # one for all would break the promise
+    assert "log_p < math.log(delta / len(log_p))" in str(caught.value)
 
 
 def test_a_family_that_is_not_known_is_an_error():

@@ -13,6 +13,7 @@ import numpy as np
 
 from riskpilot.common import card, digest_of, one_minus, percent, signed_files
 from riskpilot.guarantee.certificate_shape import SCHEMA, check_certificate
+from riskpilot.guarantee.procedures import Procedure, custom_name, describe
 from riskpilot.guarantee.question import Question, config_of, groups_in_words
 from riskpilot.guarantee.testing import TestPlan, TestResult
 
@@ -311,7 +312,19 @@ def promise_of(question: Question, chosen: int | None, use: Use) -> str:
     return (
         f"With probability at least {percent(one_minus(plan.problem.delta))} over the draw of "
         f"validation and calibration data, the configuration {config} has {limits} on new data "
-        f"from the same distribution.{groups_in_words(plan.groups)}{_again(use)}"
+        f"from the same distribution.{groups_in_words(plan.groups)}"
+        f"{_if_custom(question.procedure)}{_again(use)}"
+    )
+
+
+def _if_custom(procedure: Procedure) -> str:
+    """Say what the promise rests on where the procedure is the user's own."""
+    name = custom_name(describe(procedure))
+    if name is None:
+        return ""
+    return (
+        f" The promise rests on the procedure {name!r}, which riskpilot cannot check: it holds if "
+        f"the chance that {name!r} passes any configuration that breaks a limit is at most delta."
     )
 
 

@@ -74,7 +74,12 @@ class Question:
         }
 
     def __str__(self) -> str:
-        return f"{self.plan.problem}{groups_in_words(self.plan.groups)}"
+        return question_in_words(self.plan.problem, self.plan.groups)
+
+
+def question_in_words(problem: Problem, groups: Mapping[str, Sequence[GroupName]]) -> str:
+    """Say what is asked, with the delta that may be spent on it, and of which groups."""
+    return f"{problem}{groups_in_words(groups)}"
 
 
 def config_of(configs: Sequence[Mapping[str, Any]] | None, row: int) -> dict[str, Any]:

@@ -331,7 +331,9 @@ def _decide(procedure: Procedure, log_p: FloatArray, delta: float) -> BoolArray:
     if passed.shape != log_p.shape or passed.dtype != bool:
         raise LossError(
             f"A procedure must return one boolean per candidate, shape {log_p.shape}, but it "
-            f"returned shape {passed.shape} of type {passed.dtype}. Return log_p < threshold."
+            f"returned shape {passed.shape} of type {passed.dtype}. It must keep the chance "
+            f"that any false one passes at most at delta, as riskpilot.holm does, or Bonferroni: "
+            f"log_p < math.log(delta / len(log_p))."
         )
     return passed
 

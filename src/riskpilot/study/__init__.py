@@ -16,7 +16,7 @@ from riskpilot.study.question_ledger import ledger
 from riskpilot.study.records import PROBLEM_KEY, problem_of, settings_of, validation_of
 from riskpilot.study.sampler import GuidedSampler, sampler_for, search_snapshot
 from riskpilot.study.smoothing import smoothed_risks
-from riskpilot.study.space import Space, from_unit, n_values, to_unit
+from riskpilot.study.space import Space, check_choices, from_unit, n_values, to_unit
 from riskpilot.study.status import QuestionStatus, RiskStatus, Status, study_status
 from riskpilot.study.storages import as_storage
 from riskpilot.study.trials import Finished, finished, finished_among, split_trials
@@ -33,6 +33,7 @@ __all__ = [
     "Status",
     "as_storage",
     "audit",
+    "check_choices",
     "create_study",
     "export_losses",
     "finished",

@@ -25,6 +25,7 @@ from riskpilot.study.records import (
     validation_of,
     write_evaluation,
 )
+from riskpilot.study.space import check_drawn
 from riskpilot.study.storages import address_of, get_trial, storage_of, without_password
 from riskpilot.study.trials import finished
 
@@ -121,6 +122,8 @@ def objective(
                         f"calibration={{...}})."
                     )
                 plain_configs([trial.params], StudyError)  # a certificate must be able to name it
+                for name, value in trial.params.items():
+                    check_drawn(name, trial.distributions[name], value)
                 written = write_evaluation(study, trial, problem, evaluation, sizes.known())
         except optuna.TrialPruned:
             raise
