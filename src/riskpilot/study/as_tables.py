@@ -106,6 +106,8 @@ def export_losses(study: optuna.Study, path: str | Path) -> Path:
     ------
     StudyError
         If nothing has been selected yet, or the losses of a trial are gone.
+    TableError
+        If the file cannot be written.
 
     Examples
     --------
