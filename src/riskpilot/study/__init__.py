@@ -1,6 +1,7 @@
 """Optuna's side: studies that carry a problem, their sampler, their losses, their selection."""
 
 from riskpilot.study.as_tables import (
+    existing_storage,
     export_losses,
     hide_password,
     is_storage,
@@ -35,6 +36,7 @@ __all__ = [
     "audit",
     "check_choices",
     "create_study",
+    "existing_storage",
     "export_losses",
     "finished",
     "finished_among",
