@@ -108,25 +108,31 @@ TABLES = (
 def _extreme_problems() -> tuple[rp.Problem, ...]:
     """Problems at the ends of what is accepted; those that are refused are left out."""
     risks: tuple[dict[str, Any], ...] = (
-        *({"limit": limit} for limit in (5e-324, 1e-300, 1e-12, 1 - 1e-16, 0.5)),
-        *({"limit": 0.0, "low": -high, "high": high} for high in (1e-300, 1e18, 1e307)),
+        *({"limit": limit} for limit in (5e-324, 1e-300, 1e-12, 1 - 1e-12, 1 - 1e-16, 0.5)),
+        *({"limit": 0.0, "low": -high, "high": high} for high in (1e-300, 1e18, 1e149, 1e307)),
         {"limit": 1e-310, "high": 1e-300},
         {"limit": 1e18, "low": 1e18 - 1e3, "high": 1e18 + 1e3},
         *({"limit": 0.2, "p_value": test} for test in ("betting", "hoeffding", "binomial")),
         *({"limit": 0.2, "weights": "w", "largest_weight": w} for w in (5e-324, 1.0, 1e308)),
-        *({"limit": 0.2, "statistic": rp.Quantile(level)} for level in (1e-300, 1 - 1e-16)),
-        *({"limit": 0.2, "statistic": rp.CVaR(level)} for level in (1e-300, 1 - 1e-16)),
         *({"limit": limit, "statistic": rp.Difference()} for limit in (-0.99, -1e-300, 0.0, 0.99)),
         *({"limit": limit, "statistic": s} for s in STATISTICS[1:5] for limit in (1e-300, 0.99)),
         {"limit": 0.2, "conditional": True, "statistic": STATISTICS[3]},
         {"limit": 0.2, "conditional": True, "statistic": rp.Difference()},
         *({"limit": 0.2, "statistic": rp.WorstGroup((name, "a"))} for name in ("é", "x" * 300)),
     )
+    levels = (1e-300, 1e-9, 1 - 1e-9, 1 - 1e-16)
     makers = [
+        *(
+            lambda kind=kind, level=level: rp.Problem(
+                [rp.Risk("error", 0.2, statistic=kind(level))], "cost"
+            )
+            for kind in (rp.Quantile, rp.CVaR)
+            for level in levels
+        ),
         *(lambda one=one: rp.Problem([rp.Risk("error", **one)], "cost") for one in risks),
         *(
             lambda delta=delta: rp.Problem([rp.Risk("error", 0.3)], "cost", delta)
-            for delta in (5e-324, 1e-300, 1e-12, 0.49, 0.999)
+            for delta in (5e-324, 1e-300, 1e-100, 1e-12, 0.49, 0.999)
         ),
         lambda: rp.Problem([rp.Risk("error", 0.3), rp.Risk("other", 0.3)], "cost"),
         lambda: rp.Problem([rp.Risk("error", 0.3, conditional=True)], "cost"),

@@ -178,8 +178,11 @@ class Graphical:
 
     def __post_init__(self) -> None:
         try:
+            given = np.asarray(self.weights), np.asarray(self.edges)
+            if any(array.dtype.kind not in "biufO" for array in given):
+                raise TypeError(f"their types are {given[0].dtype} and {given[1].dtype}")
             with np.errstate(over="ignore"):  # of longer floats: infinite, which is no share
-                weights, edges = np.asarray(self.weights, float), np.asarray(self.edges, float)
+                weights, edges = (array.astype(np.float64) for array in given)
         except (TypeError, ValueError, OverflowError) as error:
             raise ProblemError(
                 f"A graph needs n weights and n x n edges, all numbers, but they cannot be read: "

@@ -173,13 +173,17 @@ def compare(risk: Risk, given: FloatArray, expected: FloatArray) -> None:
 def turned_round(given: FloatArray, expected: FloatArray) -> bool:
     """Whether losses are the contrary of what is expected on most examples that count for both."""
     both = ~np.isnan(given) & ~np.isnan(expected)
-    apart = np.abs(given[both] - expected[both])
-    return apart.size > 0 and float(apart.mean()) > 0.5
+    with np.errstate(over="ignore"):  # the mean of losses without measure is infinite
+        apart = np.abs(given[both] - expected[both])
+        return apart.size > 0 and float(apart.mean()) > 0.5
 
 
 def _mean(losses: FloatArray) -> str:
     counted = losses[~np.isnan(losses)]
-    return f"{counted.mean():.4g} over {counted.size:,} losses" if counted.size else "undefined"
+    if not counted.size:
+        return "undefined"
+    with np.errstate(over="ignore", invalid="ignore"):  # of losses without measure
+        return f"{counted.mean():.4g} over {counted.size:,} losses"
 
 
 def _asked(problem: Problem | Risk | Iterable[Risk]) -> tuple[tuple[Risk, ...], str | None]:
@@ -318,7 +322,7 @@ def _declared_positive(positive: int | None, classes: set[int | None], metric: s
     code = int(positive)
     if code not in classes and not any(classes | {code} <= two for two in _TWO_CLASSES):
         raise LossError(
-            f"The positive class must occur among labels or predictions, but positive={code} does "
+            f"The positive class must occur among labels or predictions, but {shown(code)} does "
             f"not; there are {shown(sorted(map(str, classes)))}. Name one of them."
         )
     return code

@@ -72,8 +72,8 @@ def measure(
     risk = Risk("losses", None, low, high, conditional=True, statistic=statistic, **heaviest)
     labels = dict(zip(("groups", "within"), risk.labels, strict=False))
     names = {**labels, "weights": "weights"}
-    if statistic.reference_name is not None:
-        names["reference"] = statistic.reference_name
+    if risk.statistic.reference_name is not None:
+        names["reference"] = risk.statistic.reference_name
     beside = {"groups": groups, "within": within, "reference": reference, "weights": weights}
     for what, values in beside.items():
         if values is None:

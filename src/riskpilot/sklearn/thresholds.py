@@ -27,6 +27,7 @@ from riskpilot.sklearn.shared import (
 
 Config = Mapping[str, float]
 
+_MOST_LEVELS = 100_000
 _PAIR_LEVELS = 30  # of low and high each: 465 pairs
 
 
@@ -350,8 +351,12 @@ def _rule(n_classes: int, positive: int, abstain: bool) -> _Rule:
 
 def _levels(scores: Array, n: int) -> list[float]:
     """Make thresholds that part the scores into about equal shares, and one above them all."""
-    if not isinstance(n, int | np.integer) or n < 2:
-        raise ProblemError(f"n_thresholds must be a whole number of at least 2, but it is {n!r}.")
+    whole = isinstance(n, int | np.integer) and not isinstance(n, np.timedelta64)
+    if not whole or not 2 <= n <= _MOST_LEVELS:
+        raise ProblemError(
+            f"n_thresholds must be a whole number of at least 2 and at most {_MOST_LEVELS:,}, but "
+            f"it is {shown(n)}. Use n_thresholds=100."
+        )
     quantiles = np.quantile(scores, np.linspace(0, 1, n - 1))
     top = np.nextafter(float(np.max(scores)), np.inf)
     return [float(level) for level in np.unique(np.append(quantiles, top))]

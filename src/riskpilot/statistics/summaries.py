@@ -44,7 +44,8 @@ class Summary:
         """Of the mean; 1/n where all losses are equal: that does not prove that they always are."""
         n = np.maximum(self.n, 1)
         deviation = self.standard_deviation
-        return np.where(deviation > 1e-9, deviation / np.sqrt(n), 1.0 / n)
+        # Sums of equal losses leave a deviation of up to 1e-8 by rounding.
+        return np.where(deviation > 1e-7, deviation / np.sqrt(n), 1.0 / n)
 
     @property
     def standard_deviation(self) -> FloatArray:
