@@ -13,7 +13,20 @@ import numpy as np
 import optuna
 from optuna.trial import FrozenTrial
 
-from riskpilot.common.arrays import Array
+from riskpilot.common import (
+    Array,
+    ShapeError,
+    anything,
+    digest,
+    flag,
+    integer,
+    mapping_of,
+    optional,
+    real,
+    record,
+    text,
+    whole,
+)
 from riskpilot.errors import LossError, StudyError, shown
 from riskpilot.losses import (
     CalibrationLosses,
@@ -114,13 +127,40 @@ class Record:
                 f"{version!r}. Read the study with the version of riskpilot that wrote it."
             )
         try:
-            risks = {name: RiskRecord(**fields) for name, fields in data["risks"].items()}
-            return cls(**{**data, "risks": risks})
-        except (KeyError, TypeError, AttributeError) as error:
-            raise StudyError(
-                f"The record of a trial must be whole, but one is not: {error}. The storage was "
-                f"changed from outside; restore it from a copy."
-            ) from error
+            _RECORD(data, "")
+        except ShapeError as error:
+            raise _not_whole(error) from error
+        risks = {name: RiskRecord(**fields) for name, fields in data["risks"].items()}
+        return cls(**{**data, "risks": risks})
+
+
+_RISK_RECORD = record(
+    n=real,
+    total=real,
+    squares=real,
+    above_zero=real,
+    binary=flag,
+    digest=digest,
+    threshold=optional(real),
+    groups=anything,
+)
+_RECORD = record(
+    risks=mapping_of(_RISK_RECORD),
+    free=real,
+    free_error=optional(real),
+    n_validation=whole(1),
+    n_calibration=optional(whole(1)),
+    artifacts=mapping_of(record(id=text, sha256=digest)),
+    version=integer,
+)
+
+
+def _not_whole(reason: object) -> StudyError:
+    """Make the error that says why the record of a trial cannot be used."""
+    return StudyError(
+        f"The record of a trial must be whole, but one is not: {reason}. The storage was changed "
+        f"from outside; restore it from a copy."
+    )
 
 
 def check_validation_size(expected: int, found: int) -> None:
@@ -137,6 +177,8 @@ def validation_of(problem: Problem, records: Sequence[Record]) -> ValidationLoss
     """Collect the sums of validation losses of finished trials: all that search and plan need."""
     risks = {}
     for risk in problem.risks:
+        if not all(risk.name in record.risks for record in records):
+            raise _not_whole(f"it knows nothing of the risk {risk.name!r}")
         rows = [record.risks[risk.name] for record in records]
         summary = summary_of(risk, rows)
         digests = tuple(bytes.fromhex(row.digest) for row in rows)
