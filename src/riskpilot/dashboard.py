@@ -17,11 +17,13 @@ import plotly.graph_objects as go
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
+from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import Background
 from riskpilot.plots import search_plane, with_theme
 from riskpilot.study import (
     PROBLEM_KEY,
     as_storage,
+    existing_storage,
     finished,
     problem_of,
     sampler_for,
@@ -101,14 +103,20 @@ def application(storage: str | BaseStorage) -> Application:
     Parameters
     ----------
     storage : str or BaseStorage
-        The storage whose studies are shown, or its address.
+        The storage whose studies are shown, its address, or its SQLite or journal file.
 
     Returns
     -------
     callable
         The application, for any WSGI server.
+
+    Raises
+    ------
+    TableError
+        If the storage cannot be opened or its file does not exist.
     """
-    opened = as_storage(storage)
+    is_open = isinstance(storage, BaseStorage)
+    opened = as_storage(storage if is_open else existing_storage(str(storage)))
     inner = wsgi(opened)
     turn = threading.Lock()
     drawn: dict[int, int] = {}
@@ -136,19 +144,39 @@ def serve(
     Parameters
     ----------
     storage : str or BaseStorage
-        The storage whose studies are shown, or its address.
+        The storage whose studies are shown, its address, or its SQLite or journal file.
     host : str, default "127.0.0.1"
         The address on which the page is served. By default only this machine can see it.
     port : int, default 8080
         The port of the page. 0 takes a free one, which is then ``server.server_port``.
     ready : callable, optional
         A function that is called with the server once it listens.
+
+    Raises
+    ------
+    StudyError
+        If nothing can listen on this host and port.
+    TableError
+        If the storage cannot be opened or its file does not exist.
     """
-    with make_server(
-        host, port, application(storage), server_class=_Server, handler_class=_Quiet
-    ) as server:
+    page = application(storage)
+    if host == "":  # which would mean every address of this machine
+        raise _unusable(host, port, "the host is empty")
+    try:
+        server = make_server(host, port, page, server_class=_Server, handler_class=_Quiet)
+    except (OSError, OverflowError, TypeError, ValueError) as error:
+        raise _unusable(host, port, error) from error
+    with server:
         ready(server)
         server.serve_forever(poll_interval=0.2)
+
+
+def _unusable(host: object, port: object, reason: object) -> StudyError:
+    """Make the error that says why no page can be served on a host and a port."""
+    return StudyError(
+        f"The page cannot be served on host {shown(host)} and port {shown(port)}: {reason}. "
+        f"Take an address of this machine, such as 127.0.0.1, and a free port from 1 to 65535."
+    )
 
 
 def _renew(storage: BaseStorage, study_id: int, drawn: dict[int, int]) -> None:

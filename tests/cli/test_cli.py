@@ -196,7 +196,7 @@ def test_a_seal_is_written_before_and_checked_after(tmp_path: Path) -> None:
     text = run("seal", path, "--out", sealed)
     digest = rp.Seal.load(sealed).digest
     assert digest in text.replace("\n", "")
-    assert "No question has been put" in text.replace("\n", " ")
+    assert "had no question yet" in text.replace("\n", " ")
     assert rp.ledger(study) == []
     run("select", path, "--out", out)
     assert "holds" in run("verify", out, "--losses", path, "--seal", sealed)

@@ -85,6 +85,30 @@ def test_studies_of_others_and_empty_ones_are_left_alone(tmp_path):
         assert figures(address, empty._study_id) == {}
 
 
+@pytest.mark.parametrize("name", ["study.db", "study.log"])
+def test_a_file_is_served_as_the_help_says(name, tmp_path):
+    place = str(tmp_path / name)
+    rp.create_study(scenes.PROBLEM, storage=place, study_name="live", seed=0)
+    with served(place) as address, urllib.request.urlopen(f"{address}/api/studies") as answer:
+        assert "live" in answer.read().decode()
+
+
+@pytest.mark.parametrize("form", ["{}.db", "{}.log", "sqlite:///{}.db"])
+def test_a_file_that_is_not_there_is_refused_and_not_made(form, tmp_path):
+    with pytest.raises(rp.TableError, match="does not exist"):
+        dashboard.application(form.format(tmp_path / "none"))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("host", "port"),
+    [("127.0.0.1", -1), ("127.0.0.1", 70_000), ("", 0), ("x" * 300, 0), ("no.such.invalid", 0)],
+)
+def test_a_page_that_cannot_be_served_is_refused_in_one_sentence(host, port):
+    with pytest.raises(rp.StudyError, match=r"cannot be served on host .* Take an address"):
+        dashboard.serve(optuna.storages.InMemoryStorage(), host, port)
+
+
 def test_callback_stores_the_figure_for_another_server(running):
     study, _ = running
     dashboard.update_figure(study, None)

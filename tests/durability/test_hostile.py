@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import riskpilot as rp
 from riskpilot.cli.app import app
+from riskpilot.study import study_status
 from riskpilot.study.loss_bytes import encode
 from riskpilot.study.loss_store import FolderStore
 from riskpilot.study.records import record_of
@@ -178,3 +179,29 @@ def test_nothing_in_the_package_reads_pickles():
         assert "allow_pickle=True" not in text, path
         assert "import pickle" not in text, path
         assert "joblib" not in text or "joblib.load" not in text, path
+
+
+def without_digest(record):
+    del record["artifacts"]["calibration"]["sha256"]
+
+
+def with_odd_total(record):
+    next(iter(record["risks"].values()))["total"] = "much"
+
+
+@pytest.mark.parametrize("damage", [None, without_digest, with_odd_total])
+@pytest.mark.parametrize("ask", [rp.select, rp.seal, study_status, rp.suggest_limits])
+def test_a_damaged_trial_is_refused_in_one_sentence(place, damage, ask):
+    with sqlite3.connect(place / "study.db") as base:
+        if damage is None:
+            base.execute("UPDATE trial_params SET distribution_json = '{}'")
+        else:
+            where = "FROM trial_user_attributes WHERE key = 'riskpilot:record'"
+            row, text = base.execute(f"SELECT rowid, value_json {where}").fetchone()
+            record = json.loads(text)
+            damage(record)
+            change = "UPDATE trial_user_attributes SET value_json = ? WHERE rowid = ?"
+            base.execute(change, (json.dumps(record), row))
+    base.close()
+    with pytest.raises(rp.StudyError, match="changed from outside; restore it from a copy"):
+        ask(load(place))

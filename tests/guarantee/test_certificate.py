@@ -240,7 +240,18 @@ def test_a_procedure_of_ones_own_must_be_brought_along(validation, calibration):
     ).certificate
     with pytest.raises(rp.CertificateError, match="custom: mine"):
         rp.verify(made, validation=validation, calibration=calibration)
-    assert rp.verify(made, validation=validation, calibration=calibration, procedure=mine).ok
+    found = rp.verify(made, validation=validation, calibration=calibration, procedure=mine)
+    assert found.ok
+    assert any("that the procedure 'mine' keeps" in trusted for trusted in found.trusted)
+    assert "rests on the procedure 'mine', which riskpilot cannot check" in made.promise
+
+
+def test_a_promise_with_a_procedure_of_riskpilot_rests_on_no_other(
+    certificate, validation, calibration
+):
+    found = rp.verify(certificate, validation=validation, calibration=calibration)
+    assert "procedure" not in certificate.promise
+    assert not any("procedure" in trusted for trusted in found.trusted)
 
 
 @pytest.mark.parametrize("procedure", [rp.bonferroni, rp.holm, rp.chain(4)])

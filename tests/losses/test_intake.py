@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse
 
 import riskpilot as rp
+from riskpilot.common import exact
 from riskpilot.losses.intake import (
     NumbersOfTexts,
-    exact,
     in_double,
     is_missing,
     number_array,
@@ -239,6 +239,21 @@ def test_declared_numbers_are_read_in_the_precision_of_the_values(dtype):
             assert outside(beyond, low, high).all()
         assert outside(dtype([-np.inf, np.inf]), low, high).all()
         assert not outside(dtype([np.nan]), low, high).any()
+
+
+@pytest.mark.parametrize(("number", "limit"), [(2052, 2051), (100.0625, 100.04)])
+def test_a_number_that_rounding_changes_is_compared_as_it_is(number, limit):
+    values = np.full((1, 500), number, np.float16)
+    assert values.dtype.type(limit) == number
+    assert outside(values, 0, limit).all()
+    assert in_double(values, limit).tolist() == values.tolist()
+    problem = rp.Problem([rp.Risk("seconds", limit, high=1e4, statistic=rp.Quantile(0.9))], "cost")
+    selection = rp.select_from_losses(
+        problem,
+        validation={"seconds": values, "cost": [1.0]},
+        calibration={"seconds": values[:, :400].copy()},
+    )
+    assert selection.config is None
 
 
 def test_double_precision_is_taken_as_it_is():

@@ -8,7 +8,7 @@ import riskpilot as rp
 from riskpilot.problem.metrics import METRICS
 from riskpilot.problem.names import ALIASES, KNOWN, larger_is_better, meaning
 from riskpilot.problem.notation import parse_risk
-from riskpilot.problem.sounds import sounds_larger
+from riskpilot.problem.sounds import said_statistic, sounds_larger
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "risks.md"
 
@@ -62,13 +62,15 @@ def test_spelling_does_not_change_what_a_name_means(name):
 LARGER = """
     acc auc roc_auc ROC-AUC AUROC f1 F1-score f1_score val_precision test_recall TPR reward
     meanReward r2 mIoU IoU dice BLEU rouge success_rate pass_rate win-rate hit_rate exact_match
-    utility pass@10 hits@5 top5_accuracy balanced_accuracy empirical_coverage
+    mAP val_mAP correct is_correct isCorrect answer_quality helpfulness faithfulness uptime
+    availability fbeta tp utility pass@10 hits@5 top5_accuracy balanced_accuracy empirical_coverage
 """
 LOSSES = """
     accuracy_drop recall_gap auc_loss error 1-accuracy one_minus_f1 -reward missed_recall
     coverage_gap low_precision reward_regret negative_reward miscoverage inaccuracy ddp abstention
     cost latency harm flagged kld reconstruction missed false_alarm error_rate utility_loss
-    coverage_error accuracy_difference time_to_accuracy recallable macaroni
+    coverage_error accuracy_difference time_to_accuracy recallable macaroni map heat_map
+    incorrect quality_loss unavailability
 """
 
 
@@ -81,6 +83,36 @@ def test_words_for_larger_is_better_are_heard(name):
 def test_losses_are_not_taken_for_more_than_they_are(name):
     assert not sounds_larger(name)
     assert rp.Problem([rp.Risk("harm_", 0.1)], minimize=name).minimize == name
+
+
+MORE_THAN_A_MEAN = """
+    latency_p95 P95 p_95 p95latency p95Latency q95 q_99 latency-95th 95pct latency_95% 99.9%_latency
+    tail_latency worst_harm max_latency maxLatency maximum decile top_decile top10%_cost top-cost
+    median_cost cvar worst_group_harm
+"""
+A_MEAN = """
+    latency top5_error top-5-error top_1_miss p1 q4 p5 step_95 maximal worsted p7 http99 95 tailored
+"""
+
+
+@pytest.mark.parametrize("name", MORE_THAN_A_MEAN.split())
+def test_names_that_say_more_than_a_mean_need_a_statistic(name):
+    with pytest.raises(rp.ProblemError, match="says"):
+        rp.Risk(name, 0.1)
+    assert rp.Risk(name, 0.1, statistic=rp.Mean()).name == name
+
+
+@pytest.mark.parametrize("name", A_MEAN.split())
+def test_names_of_means_need_no_statistic(name):
+    assert said_statistic(name) is None
+    assert rp.Risk(name, 0.1).statistic == rp.Mean()
+
+
+def test_a_drop_is_known_of_every_metric_that_has_pairs():
+    assert rp.Risk("error_drop", 0.1).statistic == rp.Difference()
+    assert rp.Risk("fpr_drop", 0.1) == rp.Risk("fpr_drop", at_most=0.1, statistic=rp.Difference())
+    with pytest.raises(rp.ProblemError, match="counts other examples"):
+        rp.Risk("selective_error_drop", 0.1)
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,11 @@ CASES = {
     ),
     "an open limit": (rp.ProblemError, r"'error'.*still open", lambda: table(OPEN)),
     "too few configs": (rp.LossError, r"3 rows.*2 configs", lambda: table(configs=[{}, {}])),
+    "two equal configs": (
+        rp.LossError,
+        r"rows 0 and 2.*'a': 1.*tells them apart",
+        lambda: table(configs=[{"a": 1, "b": 2}, {"a": 2}, {"b": 2, "a": 1}]),
+    ),
     "configs that are numbers": (rp.LossError, r"0\.5", lambda: table(configs=[0.5, 0.6, 0.7])),
     "configs that are one mapping": (rp.LossError, r"dict", lambda: table(configs={"a": 1})),
 }

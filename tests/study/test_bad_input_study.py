@@ -8,7 +8,11 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.study.records import decode
+from riskpilot.study.storages import without_password
+from riskpilot.tables import save_losses
 from tests.kits.bad_input import INF, OPEN, P, V, assert_refused, assert_rule_value_and_way_out
+
+MEMORY = optuna.storages.InMemoryStorage()
 
 
 class NowhereBackend(optuna.storages.journal.BaseJournalBackend):
@@ -39,6 +43,47 @@ CASES = {
         rp.StudyError,
         r"0\.3",
         lambda: rp.create_study(P, safe=0.3),
+    ),
+    "a safe configuration with NaN": (
+        rp.StudyError,
+        r"cannot be kept: a value is nan",
+        lambda: rp.create_study(P, safe={"x": float("nan")}),
+    ),
+    "a safe configuration of objects": (
+        rp.StudyError,
+        r"cannot be kept: a value is <object",
+        lambda: rp.create_study(P, safe={"x": object()}),
+    ),
+    "a study that is there": (
+        rp.StudyError,
+        r"'twice'.*load_if_exists=True.*study_name",
+        lambda: [rp.create_study(P, storage=MEMORY, study_name="twice") for _ in range(2)],
+    ),
+    "an objective without a study": (
+        rp.StudyError,
+        r"None",
+        lambda: rp.objective(None, lambda trial: None),
+    ),
+    "limits suggested without a study": (rp.StudyError, r"None", lambda: rp.suggest_limits(None)),
+    "limits set without a study": (
+        rp.StudyError,
+        r"None",
+        lambda: rp.set_limits(None, error=0.1),
+    ),
+    "a time limit that no thread can wait for": (
+        rp.StudyError,
+        r"10000000000\.0",
+        lambda: rp.objective(rp.create_study(P), lambda trial: None, time_limit=1e10),
+    ),
+    "losses written nowhere": (
+        rp.TableError,
+        r"None",
+        lambda: save_losses(None, validation={}, calibration={}),
+    ),
+    "losses written to no folder": (
+        rp.TableError,
+        r"/no/such/folder/losses\.npz",
+        lambda: save_losses("/no/such/folder/losses.npz", validation={}, calibration={}),
     ),
     "a storage without a place for losses": (
         rp.StudyError,
@@ -153,3 +198,10 @@ def test_stored_losses_are_never_unpickled():
     np.savez(buffer, names=np.array([Trap()], dtype=object))
     with pytest.raises(ValueError, match="allow_pickle=False"):
         decode(buffer.getvalue())
+
+
+def test_a_short_password_is_hidden_where_it_stands_alone():
+    address = "postgresql://ann:a@host/db"
+    shown = without_password(f"cannot reach a database at {address}: password=a, 'a'?", address)
+    hidden = "postgresql://ann:***@host/db"
+    assert shown == f"cannot reach a database at {hidden}: password=***, '***'?"

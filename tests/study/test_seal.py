@@ -1,6 +1,7 @@
 """A seal is made from validation alone, and shows later whether its question was the one asked."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import riskpilot as rp
 from riskpilot.common.strict_json import digest_of
 from riskpilot.study import asking
+from riskpilot.study.as_tables import study_losses
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")
 
@@ -31,6 +33,7 @@ def test_the_question_that_was_sealed_holds(study):
     found = rp.verify(certificate, study=study, seal=sealed)
     assert found.ok, str(found)
     assert "wrote the whole storage anew" not in str(found)
+    assert "nobody looked at the calibration losses before the seal was made" in str(found)
     assert sealed.plan == certificate.plan_digest
     assert sealed.configs == certificate.configs
     assert str(PROBLEM) in str(sealed)
@@ -93,6 +96,77 @@ def test_a_seal_is_made_before_its_question_is_asked(study):
     assert "1 earlier question" in str(found)
 
 
+def test_a_seal_says_what_its_ledger_knew_and_no_more(study):
+    """Another study may have asked about the same losses: a seal, which reads none, cannot know."""
+    first = str(rp.seal(study))
+    assert f"The ledger of study {study.study_name!r} had no question yet." in first
+    assert "No question has been put" not in first
+    rp.select(study)
+    second = str(rp.seal(study, spend=0.5))
+    assert "had 1 question by then: calibration data was open already" in second
+    assert "before calibration is opened" not in first + second
+
+
+MADE_UP = {
+    "study": ("another", "the seal is of the study 'another', this is"),
+    "problem": ("Nothing is asked.", "the seal says 'Nothing is asked.' in words, but"),
+    "questions": (7, "the ledger had 7 questions by then, but the ledger has 1 before"),
+}
+
+
+@pytest.mark.parametrize("field", MADE_UP)
+def test_no_field_of_a_seal_goes_unchecked(study, field):
+    rp.select(study)
+    sealed = rp.seal(study, spend=0.5)
+    certificate = rp.select(study, spend=0.5).certificate
+    assert rp.verify(certificate, study=study, seal=sealed).ok
+    value, words = MADE_UP[field]
+    found = rp.verify(certificate, study=study, seal=replace(sealed, **{field: value}))
+    assert len(found.differences) == 1
+    assert words in found.differences[0]
+
+
+def test_a_seal_that_hides_earlier_questions_is_a_difference(study, monkeypatch):
+    rp.select(study)
+    later = "2999-01-01T00:00:00+00:00"
+    monkeypatch.setattr("riskpilot.guarantee.seals.now", lambda: later)
+    sealed = replace(rp.seal(study, spend=0.5), questions=0)
+    certificate = rp.select(study, spend=0.5).certificate
+    found = rp.verify(certificate, study=study, seal=sealed)
+    assert "had 0 questions by then, but the ledger has 1 before this one, 1 of them" in str(found)
+
+
+def test_what_of_a_seal_cannot_be_compared_is_trusted(study):
+    sealed = rp.seal(study)
+    certificate = rp.select(study).certificate
+    found = rp.verify(certificate, study=study, seal=sealed)
+    assert "Taken on trust: the seal's date and versions: what counts is when" in str(found)
+    table = study_losses(study)
+    found = rp.verify(
+        certificate, validation=table.validation, calibration=table.calibration, seal=sealed
+    )
+    assert found.ok, str(found)
+    assert "date and versions, its study and how many questions" in str(found)
+
+
+def test_a_seal_of_limits_on_groups_holds_after_a_file(tmp_path):
+    worst = rp.Risk("error", 0.5, statistic=rp.WorstGroup(), groups="site")
+    study = rp.create_study(rp.Problem([worst], "cost"), seed=0)
+
+    def by_site(trial):
+        x = trial.suggest_float("x", 0, 1)
+        draws = np.random.default_rng(trial.number).random((2, 400)) < 0.1 + 0.2 * x
+        sites = np.arange(400) % 3
+        return rp.Evaluation(
+            {"error": draws[0], "cost": 1 - x, "site": sites}, {"error": draws[1], "site": sites}
+        )
+
+    study.optimize(rp.objective(study, by_site), n_trials=4)
+    sealed = rp.Seal.load(rp.seal(study, spend=0.7).save(tmp_path / "seal.json"))
+    found = rp.verify(rp.select(study, spend=0.7).certificate, study=study, seal=sealed)
+    assert found.ok, str(found)
+
+
 def test_a_seal_that_is_younger_than_the_question_is_a_difference(study, monkeypatch):
     monkeypatch.setattr("riskpilot.guarantee.seals.now", lambda: "2999-01-01T00:00:00+00:00")
     sealed = rp.seal(study)
@@ -130,7 +204,11 @@ def test_a_seal_comes_back_from_its_file_if_nobody_touched_it(study, tmp_path):
     [("created", "yesterday"), ("level", "0.1"), ("configs", {}), ("asked", {}), ("trials", [[3]])],
 )
 def test_a_malformed_seal_gets_one_sentence(study, tmp_path, field, value):
-    data = json.loads(rp.seal(study).to_json())
+    sealed = rp.seal(study)
+    certificate = rp.select(study).certificate
+    with pytest.raises(rp.CertificateError, match=f"The seal is malformed: {field}"):
+        rp.verify(certificate, study=study, seal=replace(sealed, **{field: value}))
+    data = json.loads(sealed.to_json())
     del data["digest"]
     data[field] = value
     path = tmp_path / "seal.json"
@@ -138,6 +216,13 @@ def test_a_malformed_seal_gets_one_sentence(study, tmp_path, field, value):
     with pytest.raises(rp.CertificateError, match=f"The seal is malformed: {field}") as caught:
         rp.Seal.load(path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_seal_of_made_up_groups_and_level_is_a_difference(study):
+    sealed = replace(rp.seal(study), groups={"error": [5, ["a"], ["a", 1]]}, level=1.0)
+    found = rp.verify(rp.select(study).certificate, study=study, seal=sealed)
+    assert "the seal has the groups" in str(found)
+    assert "the seal has the level 1.0" in str(found)
 
 
 def test_what_is_no_seal_is_refused(study, tmp_path):

@@ -5,7 +5,10 @@ import math
 import numpy as np
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from sklearn.tree import DecisionTreeClassifier
 
+import riskpilot as rp
+from riskpilot.sklearn import RiskControlledSearch
 from riskpilot.study.space import Space, from_unit, n_values, to_unit
 
 DISTRIBUTIONS = {
@@ -90,3 +93,44 @@ def test_choices_are_encoded_at_equal_distances():
 def test_a_value_outside_the_range_is_moved_to_its_end():
     assert to_unit(DISTRIBUTIONS["float"], 99.0) == 1.0
     assert to_unit(DISTRIBUTIONS["float"], -99.0) == 0.0
+
+
+ALIKE = [(1, 1.0), (0, False), (True, 1), (0.0, -0.0), ([1], [1.0]), ((1,), [1])]
+
+
+@pytest.mark.parametrize("choices", ALIKE, ids=str)
+@pytest.mark.filterwarnings("ignore:Choices for a categorical")
+def test_choices_that_optuna_cannot_tell_apart_are_refused_before_losses_are_stored(choices):
+    """Optuna stores the first equal one: the certificate would name what nobody evaluated."""
+    study = rp.create_study(rp.Problem([rp.Risk("error", 0.9)], "cost"), seed=0)
+
+    def evaluate(trial):
+        trial.suggest_categorical("kind", ["other", *choices])
+        return rp.Evaluation({"error": np.zeros(9), "cost": 1.0}, {"error": np.zeros(9)})
+
+    with pytest.raises(rp.StudyError, match="'kind' must differ in more than their type"):
+        study.optimize(rp.objective(study, evaluate), n_trials=1)
+    search = RiskControlledSearch(
+        DecisionTreeClassifier(),
+        {"max_depth": list(choices)},
+        risks={"error": 0.9},
+        minimize="false_negative_rate",
+    )
+    X = np.random.default_rng(0).random((90, 2))
+    with pytest.raises(rp.ProblemError, match="'max_depth' must differ"):
+        search.fit(X, X[:, 0] > 0.5)
+
+
+def test_a_queued_value_is_stored_as_the_choice_that_was_evaluated_or_refused():
+    study = rp.create_study(rp.Problem([rp.Risk("error", 0.9)], "cost"), seed=0)
+
+    def evaluate(trial):
+        trial.suggest_categorical("kind", [1, 2, "1", None, 2])
+        return rp.Evaluation({"error": np.zeros(9), "cost": 1.0}, {"error": np.zeros(9)})
+
+    study.enqueue_trial({"kind": 1})
+    study.enqueue_trial({"kind": True})
+    study.optimize(rp.objective(study, evaluate), n_trials=1)
+    with pytest.raises(rp.StudyError, match="kind = True, but Optuna stores the choice 1"):
+        study.optimize(rp.objective(study, evaluate), n_trials=1)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "FAIL"]

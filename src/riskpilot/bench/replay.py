@@ -82,7 +82,8 @@ def replay(
     """
     validation = sums.under(problem)
     estimates = smoothed_risks(task.space, configs, validation) if smooth else None
-    plan = freeze_plan(validation, estimates=estimates)
+    # Splits are drawn at random, so that the stored order needs no further randomness.
+    plan = freeze_plan(validation, estimates=estimates, entropy=0)
 
     def losses(rows: Sequence[int]) -> dict[str, Array]:
         each = [task.losses("held_out", configs[row]) for row in rows]

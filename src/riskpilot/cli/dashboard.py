@@ -1,6 +1,7 @@
 """``riskpilot dashboard``: Optuna's live page with riskpilot's figure."""
 
 from typing import Annotated
+from wsgiref.simple_server import WSGIServer
 
 import typer
 from rich.text import Text
@@ -9,7 +10,7 @@ from riskpilot.cli import terminal
 from riskpilot.cli.options import StorageArgument, examples
 from riskpilot.errors import StudyError
 
-EXAMPLES = examples("riskpilot dashboard sqlite:///adult.db")
+EXAMPLES = examples("riskpilot dashboard adult.db", "riskpilot dashboard sqlite:///adult.db")
 
 
 def dashboard(
@@ -17,7 +18,9 @@ def dashboard(
     host: Annotated[str, typer.Option(help="Who may look: this machine only by default.")] = (
         "127.0.0.1"
     ),
-    port: Annotated[int, typer.Option(help="Where the page is served.")] = 8080,
+    port: Annotated[
+        int, typer.Option(help="Where the page is served; 0 takes a free port.")
+    ] = 8080,
 ) -> None:
     """Serve Optuna's dashboard with riskpilot's figure, live, from validation data alone."""
     # The live page needs an extra package, and only this command needs the live page.
@@ -28,5 +31,9 @@ def dashboard(
             f"The live page needs optuna-dashboard, which is not installed ({error}). "
             f"Install it: pip install 'riskpilot[dashboard]'."
         ) from error
-    terminal.output().print(Text(f"Serving on http://{host}:{port} (stop with Ctrl-C)"))
-    serve(storage, host, port)
+
+    def say_where(server: WSGIServer) -> None:
+        address = f"http://{host}:{server.server_port}"
+        terminal.output().print(Text(f"Serving on {address} (stop with Ctrl-C)"))
+
+    serve(storage, host, port, ready=say_where)

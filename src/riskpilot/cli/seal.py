@@ -1,4 +1,4 @@
-"""``riskpilot seal``: write down what will be asked, before calibration is opened."""
+"""``riskpilot seal``: write down what will be asked, before it is asked."""
 
 import json
 from pathlib import Path
@@ -45,7 +45,7 @@ def seal(
     out: Annotated[Path, typer.Option(help="Write the seal here.")] = Path("seal.json"),
     as_json: JsonOption = False,
 ) -> None:
-    """Write down what will be asked, before calibration is opened, for others to keep."""
+    """Write down what will be asked, before it is asked, for others to keep."""
     study = open_study(storage, study_name)
     problem = changed(problem_of(study), parse_risks(risk, p_value), delta, p_value)
     made = seal_study(study, problem=problem, procedure=PROCEDURES[procedure], seed=seed)

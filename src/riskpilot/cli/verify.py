@@ -26,7 +26,7 @@ def verify(
     study_name: StudyNameOption = None,
     artifacts: ArtifactsOption = None,
     seal: Annotated[
-        Path | None, typer.Option(help="The seal that was made before calibration was opened.")
+        Path | None, typer.Option(help="The seal that was made before the question was asked.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

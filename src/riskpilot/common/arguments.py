@@ -1,4 +1,4 @@
-"""What an argument must be to be of use: a finite number, or a name that can be exact."""
+"""What an argument must be to be of use: a finite number, or a name that can be shown."""
 
 import math
 import unicodedata

@@ -13,6 +13,7 @@ import numpy as np
 
 from riskpilot.common import card, digest_of, one_minus, percent, signed_files
 from riskpilot.guarantee.certificate_shape import SCHEMA, check_certificate
+from riskpilot.guarantee.procedures import Procedure, custom_name, describe
 from riskpilot.guarantee.question import Question, config_of, groups_in_words
 from riskpilot.guarantee.testing import TestPlan, TestResult
 
@@ -90,7 +91,8 @@ class Certificate:
         The numbers of the trials that were considered, as first and last of each run.
     seeds : dict
         The seed that was given for the test, the seed of the order in which bets saw the
-        calibration examples (drawn from it and the validation losses), and that of the search.
+        calibration examples (drawn from it and the validation losses), the randomness that was
+        drawn for that order where validation losses are hardly random, and the search's seed.
     use : dict
         Which question this is to the same calibration data, and where others were asked.
     versions : dict
@@ -310,7 +312,19 @@ def promise_of(question: Question, chosen: int | None, use: Use) -> str:
     return (
         f"With probability at least {percent(one_minus(plan.problem.delta))} over the draw of "
         f"validation and calibration data, the configuration {config} has {limits} on new data "
-        f"from the same distribution.{groups_in_words(plan.groups)}{_again(use)}"
+        f"from the same distribution.{groups_in_words(plan.groups)}"
+        f"{_if_custom(question.procedure)}{_again(use)}"
+    )
+
+
+def _if_custom(procedure: Procedure) -> str:
+    """Say what the promise rests on where the procedure is the user's own."""
+    name = custom_name(describe(procedure))
+    if name is None:
+        return ""
+    return (
+        f" The promise rests on the procedure {name!r}, which riskpilot cannot check: it holds if "
+        f"the chance that {name!r} passes any configuration that breaks a limit is at most delta."
     )
 
 

@@ -68,7 +68,9 @@ CONTENT: Mapping[str, Shape] = {
     "spend": _LEVEL,
     "procedure": a_procedure,
     "groups": mapping_of(list_of(anything)),
-    "seeds": record(test=whole(), shuffle=whole(), search=optional(integer)),
+    "seeds": record(
+        test=whole(), shuffle=whole(), entropy=optional(whole()), search=optional(integer)
+    ),
     "trials": optional(some_runs),
     "plan": digest,
 }

@@ -364,6 +364,9 @@ _BY_NAME: dict[str, Procedure] = {
 }
 
 
+_CUSTOM = "custom: "  # so begins the name of a procedure of the user's own
+
+
 def describe(procedure: Procedure) -> dict[str, Any]:
     """Describe a procedure in plain JSON values, from which `from_description` makes it again."""
     if isinstance(procedure, Graphical):
@@ -371,7 +374,13 @@ def describe(procedure: Procedure) -> dict[str, Any]:
     name = getattr(procedure, "__name__", type(procedure).__name__)
     if _BY_NAME.get(name) is procedure:
         return {"name": name}
-    return {"name": f"custom: {name}", **_origin(procedure)}
+    return {"name": f"{_CUSTOM}{name}", **_origin(procedure)}
+
+
+def custom_name(description: Mapping[str, Any]) -> str | None:
+    """Return the name of a described procedure of the user's own; None for riskpilot's."""
+    name = str(description["name"])
+    return name.removeprefix(_CUSTOM) if name.startswith(_CUSTOM) else None
 
 
 def _origin(procedure: Procedure) -> dict[str, Any]:

@@ -66,6 +66,7 @@ class Question:
             "seeds": {
                 "test": self.plan.seed,
                 "shuffle": self.plan.shuffle,
+                "entropy": self.plan.entropy,
                 "search": self.search_seed,
             },
             "trials": None if self.trials is None else runs(self.trials),
@@ -73,7 +74,12 @@ class Question:
         }
 
     def __str__(self) -> str:
-        return f"{self.plan.problem}{groups_in_words(self.plan.groups)}"
+        return question_in_words(self.plan.problem, self.plan.groups)
+
+
+def question_in_words(problem: Problem, groups: Mapping[str, Sequence[GroupName]]) -> str:
+    """Say what is asked, with the delta that may be spent on it, and of which groups."""
+    return f"{problem}{groups_in_words(groups)}"
 
 
 def config_of(configs: Sequence[Mapping[str, Any]] | None, row: int) -> dict[str, Any]:

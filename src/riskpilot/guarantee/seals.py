@@ -1,4 +1,4 @@
-"""Seals: the digest of a frozen plan, to be deposited elsewhere before calibration is opened."""
+"""Seals: the digest of a frozen plan, to be deposited elsewhere before its question is asked."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -23,7 +23,9 @@ from riskpilot.common import (
 from riskpilot.errors import CertificateError
 from riskpilot.guarantee.certificate import Certificate, now, versions
 from riskpilot.guarantee.certificate_shape import CONTENT, VERSIONS
-from riskpilot.guarantee.question import Question
+from riskpilot.guarantee.question import Question, question_in_words
+from riskpilot.problem import Problem
+from riskpilot.statistics import GroupName
 
 SCHEMA = "riskpilot-seal/1"
 
@@ -52,7 +54,10 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Seal:
-    """A question that was settled before calibration data was opened for it.
+    """A question that was settled before it was put to calibration data.
+
+    It is made from validation data alone, so that it cannot know whether other studies, or people,
+    had looked at the calibration losses by then; it knows the ledger of its own study.
 
     Whoever keeps a copy that the asker cannot change can tell later whether the certificate
     answers this question, see ``verify(certificate, ..., seal=...)``.
@@ -158,28 +163,32 @@ class Seal:
         text = signed_files.load(path, "seal")
         names = [field.name for field in fields(cls)]
         data = signed_files.read_signed(text, "seal", SCHEMA, names)
-        try:
-            _SEAL(data, "")
-        except ShapeError as error:
-            raise CertificateError(
-                f"The seal is malformed: {error}. Take an untouched copy."
-            ) from None
+        _check_seal(data)
         return cls(**data)
 
     def __str__(self) -> str:
         n = 0 if self.configs is None else len(self.configs)
-        opened = (
-            "No question has been put to the calibration data yet."
-            if not self.questions
-            else f"The ledger had {self.questions} questions by then."
-        )
+        ledger = f"The ledger of study {self.study!r}"
+        if not self.questions:
+            known = f"{ledger} had no question yet."
+        else:
+            many = "1 question" if self.questions == 1 else f"{self.questions:,} questions"
+            known = f"{ledger} had {many} by then: calibration data was open already."
         return (
-            f"Sealed on {self.created}, before calibration is opened: {self.problem} "
-            f"{n:,} configurations. {opened}\nDigest: {self.digest}"
+            f"Sealed on {self.created}, before this question was asked: {self.problem} "
+            f"{n:,} configurations. {known}\nDigest: {self.digest}"
         )
 
     def _repr_html_(self) -> str:
         return card("Seal", str(self).splitlines(), rows=[("created", self.created)])
+
+
+def _check_seal(data: Mapping[str, Any]) -> None:
+    """Refuse fields that do not have the form of a seal's."""
+    try:
+        _SEAL(data, "")
+    except ShapeError as error:
+        raise CertificateError(f"The seal is malformed: {error}. Take an untouched copy.") from None
 
 
 def make_seal(question: Question, study: str, questions: int) -> Seal:
@@ -199,6 +208,7 @@ def make_seal(question: Question, study: str, questions: int) -> Seal:
 def differences_from_seal(seal: Seal, certificate: Certificate) -> list[str]:
     """Say where a certificate answers another question than the one that was sealed."""
     sealed: Mapping[str, Any] = asdict(seal)
+    _check_seal(sealed)
     found = {**certificate.content, "configs": certificate.configs}
     differing = [name for name in _WORDS if canonical(sealed[name]) != canonical(found[name])]
     found_apart = [
@@ -207,6 +217,11 @@ def differences_from_seal(seal: Seal, certificate: Certificate) -> list[str]:
         for name in differing
         if name != "plan" or differing == ["plan"]  # it differs where anything else does
     ]
+    words = _in_words(seal)
+    if words != seal.problem:
+        found_apart.append(
+            f"the seal says {_cut(seal.problem)!r} in words, but what it holds is {_cut(words)!r}"
+        )
     if certificate.created < seal.created:
         found_apart.append(
             f"the question was asked on {certificate.created}, before it was sealed on "
@@ -215,9 +230,27 @@ def differences_from_seal(seal: Seal, certificate: Certificate) -> list[str]:
     return found_apart
 
 
+def _in_words(seal: Seal) -> str:
+    """Say what a seal asks, from the fields that a certificate is compared with."""
+    asked = Problem.from_dict(seal.asked)
+    groups: dict[str, list[GroupName]] = {
+        name: [
+            (str(group[0]), str(group[1]))
+            if isinstance(group, list) and len(group) == 2
+            else str(group)
+            for group in groups
+        ]
+        for name, groups in seal.groups.items()
+    }
+    return question_in_words(Problem(asked.risks, asked.minimize, asked.delta * seal.spend), groups)
+
+
 def _shown(name: str, data: Mapping[str, Any]) -> str:
     value = data[name]
     if name == "configs" and value is not None:
         return f"{len(value):,} configurations with the digest {digest_of(value)[:16]}"
-    shown = str(value)
-    return shown if len(shown) <= 200 else shown[:197] + "..."
+    return _cut(str(value))
+
+
+def _cut(words: str) -> str:
+    return words if len(words) <= 200 else words[:197] + "..."

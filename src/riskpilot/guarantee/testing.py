@@ -1,6 +1,7 @@
 """Which candidates are tested, in which order and how: fixed from validation data alone."""
 
 import hashlib
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -29,6 +30,8 @@ from riskpilot.statistics import (
 Known = tuple[float, float, float]
 
 _SEEDS = 2**128  # seeds lie below this, as large as those that NumPy makes from fresh entropy
+# So many changes from one loss to the next make the order of validation losses random enough.
+_ENOUGH_CHANGES = 32
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,8 @@ class TestPlan:
     candidate's, by group where the worst group counts.
     ``groups``: the names of the groups of each risk that has some; ``thresholds``: by risk, where
     the tail of each candidate begins, on the unit scale. ``estimates``: of the risks of every
-    configuration, shape (n_configs, c), where filter and order went by them.
+    configuration, shape (n_configs, c), where filter and order went by them. ``entropy``: the
+    randomness that the shuffle got beside the validation losses; None where it needed none.
     """
 
     __test__: ClassVar[bool] = False  # not a test case, whatever its name says
@@ -64,6 +68,7 @@ class TestPlan:
     groups: Mapping[str, tuple[GroupName, ...]] = field(default_factory=dict)
     thresholds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     estimates: tuple[tuple[float, ...], ...] | None = None
+    entropy: int | None = None
 
     def settings(self, risk: Risk, positions: slice = slice(None)) -> TestSettings:
         """How a risk of some candidates is tested; of all of them by default."""
@@ -123,12 +128,14 @@ def freeze_plan(
     estimates: FloatArray | None = None,
     procedure: Procedure = fixed_sequence,
     seed: int = 0,
+    entropy: int | None = None,
 ) -> TestPlan:
     """Algorithm alg:selection, lines 5 to 7: Pareto filter, then order by approximate p-value.
 
     ``estimates``: of the risks, shape (n, c), from validation alone, where there are better ones
     than the means, which are as they are by luck, too. Filter and order go by them. ``procedure``:
-    the one that will decide; p-values are made sharp at the levels at which it does.
+    the one that will decide; p-values are made sharp at the levels at which it does. ``entropy``:
+    randomness for the shuffle that does not come from the validation losses, where there is some.
     """
     check_procedure(procedure)
     seed = check_seed(seed)
@@ -157,6 +164,7 @@ def freeze_plan(
     keys = (*reversed(believed[candidates].T), worst[candidates])
     order = candidates[np.lexsort(keys)]
     digest = validation.digest()
+    fresh = _entropy(validation, families, seed, entropy)
     return TestPlan(
         problem=problem,
         order=tuple(map(int, order)),
@@ -168,7 +176,8 @@ def freeze_plan(
         n_validation=validation.n_examples,
         validation_digest=digest,
         seed=seed,
-        shuffle=shuffle_seed(digest, seed),
+        shuffle=shuffle_seed(digest, seed, fresh),
+        entropy=fresh,
         aims=tuple(map(float, aims(procedure, len(order), problem.delta))),
         starts=known(validation, families, order),
         groups={
@@ -213,17 +222,37 @@ def check_seed(seed: int) -> int:
     return int(seed)
 
 
-def shuffle_seed(validation_digest: str, seed: int) -> int:
+def shuffle_seed(validation_digest: str, seed: int, entropy: int | None = None) -> int:
     """The seed of the order in which betting sees the calibration examples.
 
     An order that depends on the losses makes bets invalid, and examples may be stored in one, such
     as sorted by label. A shuffle helps only if it is drawn anew with every sample: a fixed one
     treats some sorted samples well each time. Validation losses are drawn anew, and they are
     independent of calibration losses; so their digest is what the shuffle is drawn from. ``seed``,
-    the user's, makes other draws.
+    the user's, makes other draws; ``entropy`` helps where validation losses are hardly random.
     """
-    digest = hashlib.sha256(f"shuffle:{validation_digest}:{seed}".encode()).digest()
+    source = f"shuffle:{validation_digest}:{seed}:{'' if entropy is None else entropy}"
+    digest = hashlib.sha256(source.encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 11  # 53 bits: exact for every reader of JSON
+
+
+def _entropy(
+    validation: ValidationLosses, families: Mapping[str, str], seed: int, entropy: int | None
+) -> int | None:
+    """Return the randomness that the shuffle needs beside the validation losses, if it needs any.
+
+    Validation losses that are all alike, or stored in sorted order, are the same in many samples,
+    and so would be their digest. Where nobody gave randomness, a study's or a seed's, and losses
+    change too seldom along the examples to be random themselves, fresh randomness is drawn.
+    """
+    bets = [name for name, family in families.items() if family == "betting"]
+    if not bets:
+        return None
+    if entropy is not None:
+        return entropy
+    if seed or any(validation.risks[name].most_changes() >= _ENOUGH_CHANGES for name in bets):
+        return None
+    return secrets.randbits(53)
 
 
 def known(
@@ -302,7 +331,9 @@ def _decide(procedure: Procedure, log_p: FloatArray, delta: float) -> BoolArray:
     if passed.shape != log_p.shape or passed.dtype != bool:
         raise LossError(
             f"A procedure must return one boolean per candidate, shape {log_p.shape}, but it "
-            f"returned shape {passed.shape} of type {passed.dtype}. Return log_p < threshold."
+            f"returned shape {passed.shape} of type {passed.dtype}. It must keep the chance "
+            f"that any false one passes at most at delta, as riskpilot.holm does, or Bonferroni: "
+            f"log_p < math.log(delta / len(log_p))."
         )
     return passed
 

@@ -7,6 +7,7 @@ from riskpilot.losses.intake import (
     is_missing,
     number_array,
     plain_array,
+    same_number,
     text_array,
 )
 from riskpilot.losses.leakage import check_disjoint, check_ids, check_memory
@@ -41,6 +42,7 @@ __all__ = [
     "measure",
     "number_array",
     "plain_array",
+    "same_number",
     "summary_of",
     "text_array",
     "turned_round",

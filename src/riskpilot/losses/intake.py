@@ -181,14 +181,25 @@ def as_read(number: float, dtype: np.dtype[Any]) -> np.floating[Any]:
     """A declared number in the precision of the values that are compared with it.
 
     0.3 is 0.30000001192... in single precision, so that losses of that type which sit at a limit of
-    0.3 are a little above it. They are meant to be at it, and are, in their own precision.
+    0.3 are a little above it. They are meant to be at it, and are, in their own precision. This
+    holds for numbers that are written alike in both precisions; 2051 becomes 2052 in half
+    precision, which is another number, and is compared as it is.
     """
     if dtype.kind == "f" and dtype.itemsize < 8:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # a range may be wider than all numbers of the type
             own: np.floating[Any] = dtype.type(number)
-        if np.isfinite(own):  # a range may be wider than all numbers of the type
+        if float(str(own)) == number and np.isfinite(own):
             return own
     return np.float64(number)
+
+
+def same_number(low: float, high: float, dtype: np.dtype[Any]) -> bool:
+    """Whether values of a type cannot tell two declared numbers apart."""
+    if dtype.kind != "f" or dtype.itemsize >= 8:
+        return low == high
+    with np.errstate(over="ignore"):
+        one, other = dtype.type(low), dtype.type(high)
+    return bool(one == other and np.isfinite(one))
 
 
 def outside(array: Array, low: float, high: float) -> BoolArray:

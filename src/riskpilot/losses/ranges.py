@@ -4,7 +4,7 @@ import numpy as np
 
 from riskpilot.common import Array, FloatArray, exact
 from riskpilot.errors import LossError, LossRangeError, ProblemError
-from riskpilot.losses.intake import LARGEST_WHOLE, as_read, in_double, outside
+from riskpilot.losses.intake import LARGEST_WHOLE, as_read, in_double, outside, same_number
 from riskpilot.problem import Risk
 
 
@@ -43,7 +43,7 @@ def in_range(risk: Risk, block: Array, split: str) -> FloatArray:
             f"{split}: a loss of {risk.name!r} is NaN. If a NaN means that the example does not "
             f"count for this risk, declare it: Risk({risk.name!r}, ..., conditional=True)."
         )
-    if as_read(risk.low, block.dtype) == as_read(risk.high, block.dtype):
+    if same_number(risk.low, risk.high, block.dtype):
         raise LossError(
             f"{what} must tell the ends of the range apart, but in {block.dtype} "
             f"[{risk.low!r}, {risk.high!r}] is one number. Make them in double precision."
@@ -99,6 +99,8 @@ def at_top(risk: Risk, block: Array) -> Array | None:
             return block
         if block.dtype.itemsize == 1 and block.min() >= 0 and block.max() <= 1:
             return block.view(np.bool_) if block.flags.c_contiguous else block != 0
+    if same_number(low, high, block.dtype):  # refused in words where the range is checked
+        return None
     at_top = block == as_read(high, block.dtype)
     n_at_ends = np.count_nonzero(at_top) + np.count_nonzero(block == as_read(low, block.dtype))
     return at_top if n_at_ends == block.size else None

@@ -25,6 +25,9 @@ from riskpilot.statistics import AnySummary, Groups, Recorded, Summary
 _BLOCK_BYTES = 1 << 20  # rows are read in blocks that stay in the cache
 
 
+_ROWS_LOOKED_AT = 16
+
+
 @dataclass(frozen=True)
 class RiskLosses:
     """One risk's losses of n configurations on m examples.
@@ -54,6 +57,18 @@ class RiskLosses:
     def may_be_nan(self) -> bool:
         """Whether some losses may not count."""
         return self.risk.conditional and not self.packed
+
+    def most_changes(self) -> int:
+        """Count how often a loss differs from the one before it, in the row with most changes.
+
+        The first rows are looked at. It is 0 where the losses themselves are not at hand.
+        """
+        if self.values is None:
+            return 0
+        some = self.unit_rows(range(min(len(self.row_digests), _ROWS_LOOKED_AT)))
+        before, after = some[:, :-1], some[:, 1:]
+        changes = (before != after) & ~(np.isnan(before) & np.isnan(after))
+        return int(changes.sum(axis=1).max(initial=0))
 
     def rows(self, rows: Sequence[int]) -> FloatArray:
         """The losses, or differences, of some configurations in their own units, shape

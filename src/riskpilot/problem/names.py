@@ -74,12 +74,8 @@ KNOWN: dict[str, Meaning] = {
         for name, metric in METRICS.items()
     },
     **{f"{name}_gap": Meaning(metric, GroupGap()) for name, metric in METRICS.items()},
-    # Of accuracy, not of errors: who hands examples over answers fewer of them right.
-    **{
-        f"{name}_drop": Meaning(metric, Difference())
-        for name, metric in METRICS.items()
-        if metric.better_when_larger
-    },
+    # Where predictions decide which examples count, a drop is known in order to be refused.
+    **{f"{name}_drop": Meaning(metric, Difference()) for name, metric in METRICS.items()},
     "demographic_parity_gap": Meaning(_SELECTED, GroupGap()),
     "demographic_parity_ratio": Meaning(_SELECTED, Ratio(), "demographic_parity_gap"),
     "equal_opportunity_gap": Meaning(_RECALL, GroupGap()),

@@ -23,11 +23,13 @@ def words_of(name: str) -> tuple[str, ...]:
 # Words and pairs of words that say "larger is better" wherever they stand in a name ...
 _LARGER = frozenset(
     words_of(
-        "acc accuracy auc auprc auroc bleu coverage dice f1 f1score fscore iou jaccard kappa mcc "
-        "meteor miou mrr ndcg npv ppv precision profit psnr r2 recall revenue reward rewards "
-        "rocauc rouge sensitivity specificity ssim throughput tnr tpr utility"
+        "acc accuracy auc auprc auroc availability bleu correct coverage dice f1 f1score "
+        "faithfulness fbeta fscore helpfulness iou jaccard kappa mcc meteor miou mrr ndcg npv ppv "
+        "precision profit psnr quality r2 recall revenue reward rewards rocauc rouge sensitivity "
+        "specificity ssim throughput tnr tp tpr uptime utility"
     )
 )
+_MEAN_AVERAGE_PRECISION = "mAP"  # in this spelling only: a map may be anything
 _LARGER_PAIRS = frozenset(
     {
         ("success", "rate"),
@@ -56,9 +58,25 @@ _LOSS = frozenset(
         "worse wrong"
     )
 )
-# Words that say that something else than a mean is limited.
-_PERCENTILE = re.compile(r"p(50|[6-9]\d|9{2,})")
-_TAIL_WORDS = frozenset({"quantile", "percentile", "median", "cvar"})
+# Words that say that something else than a mean is limited, and what to write for them.
+_LEVEL = r"(50|[6-9]\d|9{2,})"
+_PERCENTILE = re.compile(
+    rf"\b(?:[pq]|pct|perc)\s?{_LEVEL}(?!\d)"
+    rf"|\b{_LEVEL}(?: \d+)?\s?(?:st|nd|rd|th|pct|perc|percent)\b"
+)
+_STATISTICS = {
+    "quantile": "Quantile(0.95)",
+    "percentile": "Quantile(0.95)",
+    "decile": "Quantile(0.9)",
+    "median": "Quantile(0.5)",
+    "max": "Quantile(0.99)",
+    "maximum": "Quantile(0.99)",
+    "cvar": "CVaR(0.95)",
+    "tail": "CVaR(0.95)",
+    "top": "CVaR(0.95)",
+    "worst": "CVaR(0.95)",
+}
+_TOP_K = re.compile(r"\btop ?\d+\b(?! perc)")  # the error of the best k guesses is a mean
 
 
 def sounds_larger(name: str) -> bool:
@@ -76,7 +94,10 @@ def sounds_larger(name: str) -> bool:
         return False
     pairs = set(pairwise(words))
     counted = any(one in ("pass", "hit", "hits") and other.isdigit() for one, other in pairs)
-    whole = {word.casefold() for word in _PARTS.split(name)}  # "mIoU" is one word
+    parts = _PARTS.split(name)
+    if _MEAN_AVERAGE_PRECISION in parts:
+        return True
+    whole = {word.casefold() for word in parts}  # "mIoU" is one word
     return counted or not _LARGER.isdisjoint({*words, *whole}) or bool(pairs & _LARGER_PAIRS)
 
 
@@ -87,12 +108,12 @@ def said_statistic(name: str) -> str | None:
     ("'p95': statistic=Quantile(0.95)", None)
     """
     words = words_of(name)
-    for word in words:
-        if _PERCENTILE.fullmatch(word):
-            return f"{word!r}: statistic=Quantile(0.{word[1:]})"
-        if word in _TAIL_WORDS:
-            kind = "CVaR" if word == "cvar" else "Quantile"
-            return f"{word!r}: statistic={kind}({0.5 if word == 'median' else 0.95})"
     if ("worst", "group") in pairwise(words):
         return "'worst group': statistic=WorstGroup()"
+    text = " ".join(words_of(name.replace("%", "percent ")))
+    if found := _PERCENTILE.search(text):
+        return f"{found[0]!r}: statistic=Quantile(0.{found[1] or found[2]})"
+    for word in re.findall(r"[^\W\d]+", _TOP_K.sub("", text)):
+        if word in _STATISTICS:
+            return f"{word!r}: statistic={_STATISTICS[word]}"
     return None

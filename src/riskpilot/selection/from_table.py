@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from riskpilot.common import plain_configs
-from riskpilot.errors import LossError, ProblemError
+from riskpilot.common import canonical, plain_configs
+from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.guarantee import (
     Background,
     Procedure,
@@ -77,7 +77,7 @@ def select_from_losses(
         If the problem or the seed cannot be used, or a limit is open.
     LossError
         If losses are missing, of the wrong shape or outside their range, or ``configs`` does not
-        fit them.
+        fit them or names one configuration twice.
     LeakageError
         If validation and calibration share examples.
 
@@ -149,4 +149,14 @@ def _configs(
                 f"configs must be mappings of parameters to values, but one is {config!r}. "
                 f'Write {{"threshold": 0.5}}.'
             )
-    return plain_configs(configs, LossError)
+    plain = plain_configs(configs, LossError)
+    rows_of: dict[str, int] = {}
+    for row, config in enumerate(plain):
+        first = rows_of.setdefault(canonical(config), row)
+        if first != row:
+            raise LossError(
+                f"configs must be different, because a promise names one row of losses, but rows "
+                f"{first} and {row} are both {shown(config)}. Leave one of them out, or add what "
+                f'tells them apart, such as "seed".'
+            )
+    return plain

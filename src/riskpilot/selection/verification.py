@@ -114,6 +114,7 @@ def compare(
             estimates=estimates,
             procedure=procedure,
             seed=certificate.seeds["test"] or 0,
+            entropy=certificate.seeds["entropy"],
         ),
         procedure=procedure,
         configs=configs,

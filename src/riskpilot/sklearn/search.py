@@ -33,7 +33,14 @@ from riskpilot.sklearn.shared import (
     require_y,
     results_table,
 )
-from riskpilot.study import create_study, finished, objective, select, validation_of
+from riskpilot.study import (
+    check_choices,
+    create_study,
+    finished,
+    objective,
+    select,
+    validation_of,
+)
 
 
 class RiskControlledSearch(WithPromise):
@@ -199,6 +206,8 @@ class RiskControlledSearch(WithPromise):
             pos_label=self.pos_label,
         )
         distributions = {name: _distribution(name, given) for name, given in self.space.items()}
+        for name, distribution in distributions.items():
+            check_choices(name, distribution, ProblemError)
         models: dict[int, Any] = {}
 
         def evaluate(trial: optuna.Trial) -> Evaluation:

@@ -1,6 +1,7 @@
 """Optuna's side: studies that carry a problem, their sampler, their losses, their selection."""
 
 from riskpilot.study.as_tables import (
+    existing_storage,
     export_losses,
     hide_password,
     is_storage,
@@ -16,7 +17,7 @@ from riskpilot.study.question_ledger import ledger
 from riskpilot.study.records import PROBLEM_KEY, problem_of, settings_of, validation_of
 from riskpilot.study.sampler import GuidedSampler, sampler_for, search_snapshot
 from riskpilot.study.smoothing import smoothed_risks
-from riskpilot.study.space import Space, from_unit, n_values, to_unit
+from riskpilot.study.space import Space, check_choices, from_unit, n_values, to_unit
 from riskpilot.study.status import QuestionStatus, RiskStatus, Status, study_status
 from riskpilot.study.storages import as_storage
 from riskpilot.study.trials import Finished, finished, finished_among, split_trials
@@ -33,7 +34,9 @@ __all__ = [
     "Status",
     "as_storage",
     "audit",
+    "check_choices",
     "create_study",
+    "existing_storage",
     "export_losses",
     "finished",
     "finished_among",

@@ -22,6 +22,7 @@ from riskpilot.study.trials import finished
 from riskpilot.tables import LossTable, save_losses
 
 __all__ = [
+    "existing_storage",
     "export_losses",
     "hide_password",
     "is_storage",
@@ -40,7 +41,7 @@ def open_study(
     """
     shown = hide_password(address)
     with clear_errors(address, TableError):
-        storage = _storage(address)
+        storage = existing_storage(address)
         names = optuna.get_all_study_names(storage)
     if study_name is None and len(names) == 1:
         study_name = names[0]
@@ -105,6 +106,8 @@ def export_losses(study: optuna.Study, path: str | Path) -> Path:
     ------
     StudyError
         If nothing has been selected yet, or the losses of a trial are gone.
+    TableError
+        If the file cannot be written.
 
     Examples
     --------
@@ -127,7 +130,7 @@ def export_losses(study: optuna.Study, path: str | Path) -> Path:
     )
 
 
-def _storage(address: str) -> str | BaseStorage:
+def existing_storage(address: str) -> str | BaseStorage:
     """Open the storage at an address or in a file that exists."""
     if "://" not in address:
         _existing(address, Path(address))

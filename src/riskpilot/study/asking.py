@@ -262,7 +262,13 @@ def _settle(
     estimates = smoothed_risks(space, params, validation) if smooth else None
     question = Question(
         problem=asked,
-        plan=freeze_plan(validation, estimates=estimates, procedure=procedure, seed=seed),
+        plan=freeze_plan(
+            validation,
+            estimates=estimates,
+            procedure=procedure,
+            seed=seed,
+            entropy=settings_of(study).get("entropy", 0),
+        ),
         procedure=procedure,
         configs=plain_configs(params, StudyError),
         spend=spend,

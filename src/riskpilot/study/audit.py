@@ -20,6 +20,7 @@ from riskpilot.guarantee import (
     Seal,
     check_certificate,
     check_procedure,
+    custom_name,
     differences_from_seal,
     from_description,
     question_digest,
@@ -63,7 +64,7 @@ def verify(
     study : optuna.Study, optional
         The study that the certificate was made of, in place of losses and configs.
     seal : Seal, optional
-        What was sealed before calibration was opened.
+        What was sealed before the question was asked.
     procedure : Procedure, optional
         Needed where the certificate was made with one of the user's own.
 
@@ -102,6 +103,8 @@ def verify(
         differences += _recomputed(certificate, brought, chosen)
     if seal is not None:
         differences += differences_from_seal(seal, certificate)
+        if study is not None:
+            differences += _differences_from_sealed_study(seal, certificate, study)
     return Verification(tuple(differences), tuple(_trusted(certificate, configs, study, seal)))
 
 
@@ -308,6 +311,32 @@ def _differences_from_outcome(
     return []
 
 
+def _differences_from_sealed_study(
+    seal: Seal, certificate: Certificate, study: optuna.Study
+) -> list[str]:
+    """Compare the name of the study and the number of its questions with what the seal says."""
+    differences = []
+    if seal.study != study.study_name:
+        differences.append(
+            f"the seal is of the study {_brief(seal.study)!r}, this is {study.study_name!r}"
+        )
+    try:
+        entries = ledger(study)
+    except StudyError:  # told already, as a difference of its own
+        return differences
+    entry = entry_of(certificate, entries)
+    if entry is None:
+        return differences
+    before = entries[: entry["use"] - 1]
+    older = sum(one["created"] < seal.created for one in before)
+    if not older <= seal.questions <= len(before):
+        differences.append(
+            f"the seal says that the ledger had {seal.questions:,} questions by then, but the "
+            f"ledger has {len(before):,} before this one, {older:,} of them older than the seal"
+        )
+    return differences
+
+
 def _trusted(
     certificate: Certificate,
     configs: Configs | None,
@@ -316,6 +345,12 @@ def _trusted(
 ) -> list[str]:
     """List what nobody can compare with anything that was brought along."""
     trusted = []
+    own = custom_name(certificate.procedure)
+    if own is not None:
+        trusted.append(
+            f"that the procedure {own!r} keeps the chance of any false pass at delta: it is not "
+            f"riskpilot's own"
+        )
     if study is not None and seal is None:
         trusted.append(
             "that nobody wrote the whole storage anew, ledger included; a seal made beforehand or "
@@ -334,6 +369,13 @@ def _trusted(
         trusted.append("which configuration each row of the losses stands for")
     if study is None and certificate.space is not None:
         trusted.append("the search space over which the risks were smoothed")
+    if seal is not None:
+        trusted.append(
+            "that nobody looked at the calibration losses before the seal was made, or replaced "
+            "them since: a seal holds nothing of them"
+        )
+        also = "" if study is not None else ", its study and how many questions that had been asked"
+        trusted.append(f"the seal's date and versions{also}: what counts is when its keeper got it")
     if seal is not None and seal.questions:
         earlier = (
             "1 earlier question" if seal.questions == 1 else f"{seal.questions} earlier questions"

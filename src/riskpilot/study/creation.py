@@ -11,6 +11,7 @@ import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 
+from riskpilot.common import plain_configs
 from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import MOST_EXAMPLES, is_whole
 from riskpilot.problem import Problem
@@ -76,8 +77,8 @@ def create_study(
     Raises
     ------
     StudyError
-        If an argument is not of its kind, the storage cannot be opened, or the study that is there
-        has another problem.
+        If an argument is not of its kind, the storage cannot be opened, or a study of this name is
+        there and is not to be continued, or has another problem.
 
     Examples
     --------
@@ -91,13 +92,7 @@ def create_study(
             f"create_study takes a Problem, but got a {type(problem).__name__}. "
             f'Write create_study(Problem([Risk("error", limit=0.1)], minimize="cost")).'
         )
-    if safe is not None and not (
-        isinstance(safe, Mapping) and all(isinstance(name, str) for name in safe)
-    ):
-        raise StudyError(
-            f"safe is a configuration, a mapping of parameters to values, but it is {shown(safe)}. "
-            f'Write safe={{"threshold": 0.5}}.'
-        )
+    first = None if safe is None else _enqueued(safe)
     _check_place(storage, study_name, sampler, load_if_exists)
     _check_numbers(seed, n_calibration)
     with clear_errors(storage):
@@ -109,12 +104,19 @@ def create_study(
                 'folder that every worker sees, create_study(..., artifact_store="losses"), or an '
                 "Optuna artifact store."
             )
-        study = optuna.create_study(
-            storage=opened,
-            study_name=study_name,
-            directions=["minimize"] * (len(problem.risks) + 1),
-            load_if_exists=load_if_exists,
-        )
+        try:
+            study = optuna.create_study(
+                storage=opened,
+                study_name=study_name,
+                directions=["minimize"] * (len(problem.risks) + 1),
+                load_if_exists=load_if_exists,
+            )
+        except optuna.exceptions.DuplicatedStudyError as error:
+            raise StudyError(
+                f"A new study needs a name of its own, but there is a study {study_name!r} in this "
+                f"storage already. Write load_if_exists=True to go on with it, or give another "
+                f"study_name."
+            ) from error
     attach_store(study, store)
     if PROBLEM_KEY in study.user_attrs:
         return _continued(study, problem, sampler)
@@ -126,8 +128,8 @@ def create_study(
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         study.set_metric_names([*(risk.title for risk in problem.risks), problem.minimize])
     study.sampler = sampler or sampler_for(study, problem, seed)
-    if safe is not None:
-        study.enqueue_trial(dict(safe), user_attrs={"riskpilot:safe": True})
+    if first is not None:
+        study.enqueue_trial(first, user_attrs={"riskpilot:safe": True})
     return study
 
 
@@ -193,6 +195,20 @@ def load_study(
             ) from error
     attach_store(study, chosen_store(opened, artifact_store))
     return _continued(study, problem_of(study), sampler)
+
+
+def _enqueued(safe: object) -> dict[str, Any]:
+    """Return the safe configuration as a storage can keep it, or refuse it."""
+    if not (isinstance(safe, Mapping) and all(isinstance(name, str) for name in safe)):
+        raise StudyError(
+            f"safe is a configuration, a mapping of parameters to values, but it is {shown(safe)}. "
+            f'Write safe={{"threshold": 0.5}}.'
+        )
+    (plain,) = plain_configs([safe], StudyError)
+    # A choice may be a tuple, which is not equal to the list that JSON makes of it.
+    return {
+        name: value if isinstance(value, tuple) else plain[name] for name, value in safe.items()
+    }
 
 
 def _check_place(

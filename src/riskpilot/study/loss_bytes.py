@@ -16,7 +16,7 @@ import numpy as np
 
 from riskpilot.common.arrays import Array
 from riskpilot.errors import StudyError
-from riskpilot.losses import as_read
+from riskpilot.losses import as_read, same_number
 
 Ranges = Mapping[str, tuple[float, float]]
 
@@ -88,7 +88,7 @@ def _pack(values: Array, ends: tuple[float, float]) -> tuple[dict[str, Any], Map
     at_top = values == high
     counts = at_top | (values == low)
     column = {"low": ends[0], "high": ends[1], "length": values.shape[1]}
-    if low == high:  # too narrow a range for the type of the losses
+    if same_number(*ends, values.dtype):  # too narrow a range for the type of the losses
         return {"kind": "as is"}, {"v": values}
     if counts.all():
         return {"kind": "bits", **column}, {"v": np.packbits(at_top, axis=1)}

@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Callable, Sequence
+from threading import TIMEOUT_MAX
 from typing import Any, Literal
 
 import numpy.typing as npt
@@ -25,6 +26,7 @@ from riskpilot.study.records import (
     validation_of,
     write_evaluation,
 )
+from riskpilot.study.space import check_drawn
 from riskpilot.study.storages import address_of, get_trial, storage_of, without_password
 from riskpilot.study.trials import finished
 
@@ -100,9 +102,10 @@ def objective(
             f'on_error says what follows a failed evaluation, "raise" or "record", but it is '
             f"{shown(on_error)}. Leave it out to see the error."
         )
-    if time_limit is not None and not (as_number(time_limit) or 0) > 0:
+    if time_limit is not None and not 0 < (as_number(time_limit) or 0) <= TIMEOUT_MAX:
         raise StudyError(
-            f"time_limit is a number of seconds above 0, but it is {shown(time_limit)}. "
+            f"time_limit is a number of seconds above 0 and at most {TIMEOUT_MAX:.0f}, the longest "
+            f"that a thread can be waited for, but it is {shown(time_limit)}. "
             f"Leave it out for evaluations that may take any time."
         )
     check_ids(validation_ids, calibration_ids)
@@ -121,6 +124,8 @@ def objective(
                         f"calibration={{...}})."
                     )
                 plain_configs([trial.params], StudyError)  # a certificate must be able to name it
+                for name, value in trial.params.items():
+                    check_drawn(name, trial.distributions[name], value)
                 written = write_evaluation(study, trial, problem, evaluation, sizes.known())
         except optuna.TrialPruned:
             raise

@@ -4,6 +4,7 @@ Validation and calibration losses are two artifacts. A trial carries openly the 
 validation losses and the number of its calibration examples, never the losses of these.
 """
 
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -12,7 +13,20 @@ import numpy as np
 import optuna
 from optuna.trial import FrozenTrial
 
-from riskpilot.common.arrays import Array
+from riskpilot.common import (
+    Array,
+    ShapeError,
+    anything,
+    digest,
+    flag,
+    integer,
+    mapping_of,
+    optional,
+    real,
+    record,
+    text,
+    whole,
+)
 from riskpilot.errors import LossError, StudyError, shown
 from riskpilot.losses import (
     CalibrationLosses,
@@ -113,13 +127,40 @@ class Record:
                 f"{version!r}. Read the study with the version of riskpilot that wrote it."
             )
         try:
-            risks = {name: RiskRecord(**fields) for name, fields in data["risks"].items()}
-            return cls(**{**data, "risks": risks})
-        except (KeyError, TypeError, AttributeError) as error:
-            raise StudyError(
-                f"The record of a trial must be whole, but one is not: {error}. The storage was "
-                f"changed from outside; restore it from a copy."
-            ) from error
+            _RECORD(data, "")
+        except ShapeError as error:
+            raise _not_whole(error) from error
+        risks = {name: RiskRecord(**fields) for name, fields in data["risks"].items()}
+        return cls(**{**data, "risks": risks})
+
+
+_RISK_RECORD = record(
+    n=real,
+    total=real,
+    squares=real,
+    above_zero=real,
+    binary=flag,
+    digest=digest,
+    threshold=optional(real),
+    groups=anything,
+)
+_RECORD = record(
+    risks=mapping_of(_RISK_RECORD),
+    free=real,
+    free_error=optional(real),
+    n_validation=whole(1),
+    n_calibration=optional(whole(1)),
+    artifacts=mapping_of(record(id=text, sha256=digest)),
+    version=integer,
+)
+
+
+def _not_whole(reason: object) -> StudyError:
+    """Make the error that says why the record of a trial cannot be used."""
+    return StudyError(
+        f"The record of a trial must be whole, but one is not: {reason}. The storage was changed "
+        f"from outside; restore it from a copy."
+    )
 
 
 def check_validation_size(expected: int, found: int) -> None:
@@ -136,6 +177,8 @@ def validation_of(problem: Problem, records: Sequence[Record]) -> ValidationLoss
     """Collect the sums of validation losses of finished trials: all that search and plan need."""
     risks = {}
     for risk in problem.risks:
+        if not all(risk.name in record.risks for record in records):
+            raise _not_whole(f"it knows nothing of the risk {risk.name!r}")
         rows = [record.risks[risk.name] for record in records]
         summary = summary_of(risk, rows)
         digests = tuple(bytes.fromhex(row.digest) for row in rows)
@@ -180,7 +223,8 @@ def write_problem(study: optuna.Study, problem: Problem) -> None:
 def settings_of(study: optuna.Study) -> Mapping[str, Any]:
     """Return the stored settings of a study, or nothing where it has none.
 
-    They are its format, the seed of its search, and the stated number of calibration examples.
+    They are its format, the seed of its search, the stated number of calibration examples, and
+    the randomness that the order of bets is drawn from.
     """
     stored = study.user_attrs.get(SETTINGS_KEY, {})
     return stored if isinstance(stored, Mapping) else {}
@@ -188,7 +232,13 @@ def settings_of(study: optuna.Study) -> Mapping[str, Any]:
 
 def write_settings(study: optuna.Study, seed: int, n_calibration: int | None) -> None:
     """Store the settings of a study."""
-    settings = {"format": STUDY_FORMAT, "seed": seed, "n_calibration": n_calibration}
+    settings = {
+        "format": STUDY_FORMAT,
+        "seed": seed,
+        "n_calibration": n_calibration,
+        # Drawn once: it makes the order of bets random, and the same for the same question.
+        "entropy": secrets.randbits(53),
+    }
     study.set_user_attr(SETTINGS_KEY, settings)
 
 

@@ -35,7 +35,13 @@ from riskpilot.study.proposals import best_new_point
 from riskpilot.study.records import PROBLEM_KEY, settings_of, validation_of
 from riskpilot.study.space import Space, from_unit
 from riskpilot.study.storages import exclusive, set_trial_system_attr
-from riskpilot.study.trials import PROPOSAL_KEY, finished_among, n_calibration_of, split_trials
+from riskpilot.study.trials import (
+    PROPOSAL_KEY,
+    finished_among,
+    n_calibration_of,
+    split_trials,
+    trials_of,
+)
 
 LARGEST_SEED = 2**64 - 1
 # No study has more trials than this; a larger pool would only fill the memory.
@@ -106,7 +112,7 @@ class GuidedSampler(BaseSampler):
     def infer_relative_search_space(
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        trials = study.get_trials(deepcopy=False)
+        trials = trials_of(study)
         space = _space(trials)
         known = finished_among(trials).records
         return {} if trial.number < self._pool_size(space) or len(known) < 2 else space
@@ -145,7 +151,7 @@ class GuidedSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        trials = study.get_trials(deepcopy=False)
+        trials = trials_of(study)
         size = self._pool_size(_space(trials))
         rng = self._rng(None, param_name)
         pool = self._strategy.pool if trial.number < size else uniform
@@ -167,7 +173,7 @@ class GuidedSampler(BaseSampler):
         SearchOutline or None
             None where there are too few trials, or trials with different parameters.
         """
-        trials = study.get_trials(deepcopy=False)
+        trials = trials_of(study)
         space = _space(trials)
         done = finished_among(trials).trials
         if not space or len(done) < 2:

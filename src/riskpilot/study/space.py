@@ -1,5 +1,6 @@
 """A search space of Optuna distributions as a unit cube that surrogates understand."""
 
+import contextlib
 import itertools
 import math
 from collections.abc import Mapping
@@ -14,9 +15,12 @@ from optuna.distributions import (
     IntDistribution,
 )
 
+from riskpilot.common import canonical, plain_configs
 from riskpilot.common.arrays import FloatArray
+from riskpilot.errors import RiskpilotError, StudyError, shown
 
 _ENUMERATE_UP_TO = 4096
+_WHOLE = 10**9  # characters: a value is compared in full, however long
 
 
 def n_values(distribution: BaseDistribution) -> float:
@@ -60,6 +64,56 @@ def from_unit(distribution: BaseDistribution, u: float) -> Any:
         value = low + round((value - low) / distribution.step) * distribution.step
     value = min(max(value, low), high)
     return round(value) if isinstance(distribution, IntDistribution) else value
+
+
+def check_choices(
+    name: str, distribution: BaseDistribution, error: type[RiskpilotError] = StudyError
+) -> None:
+    """Refuse choices that are equal in Python yet not the same, such as 1, 1.0 and True.
+
+    Optuna stores the first one that is equal to the choice that was evaluated, so that a
+    certificate would name a configuration that nobody evaluated.
+    """
+    if not isinstance(distribution, CategoricalDistribution):
+        return
+    seen: dict[Any, Any] = {}
+    for choice in distribution.choices:
+        key = choice
+        with contextlib.suppress(StudyError):  # what JSON cannot hold is compared as it is
+            key = _hashable(plain_configs([{name: choice}], StudyError)[0][name])
+        try:
+            first = seen.setdefault(key, choice)
+        except TypeError:  # not hashable, and refused by name once it is drawn
+            continue
+        if shown(first, _WHOLE) != shown(choice, _WHOLE):  # the same one may stand there twice
+            raise error(
+                f"The choices of {name!r} must differ in more than their type, but Optuna and a "
+                f"certificate cannot tell {shown(first)} from {shown(choice)}: one would be stored "
+                f"under the name of the other. Give them as texts, such as {str(first)[:80]!r}, or "
+                f"as values that are not equal."
+            )
+
+
+def check_drawn(name: str, distribution: BaseDistribution, value: Any) -> None:
+    """Refuse a value that Optuna stores as another one: True, queued where the choice is 1."""
+    check_choices(name, distribution)
+    if not isinstance(distribution, CategoricalDistribution):
+        return
+    stored = distribution.choices[int(distribution.to_internal_repr(value))]
+    drawn, kept = plain_configs([{name: value}, {name: stored}], StudyError)
+    if canonical(drawn) != canonical(kept):
+        raise StudyError(
+            f"The trial was evaluated with {name} = {shown(value)}, but Optuna stores the choice "
+            f"{shown(stored)}, which is equal in Python and not the same. Queue the choice itself: "
+            f"study.enqueue_trial({{{name!r}: {shown(stored)}}})."
+        )
+
+
+def _hashable(value: Any) -> Any:
+    """Turn plain JSON values into what a dictionary takes as a key, equal where they are equal."""
+    if isinstance(value, dict):
+        return ("mapping", frozenset((key, _hashable(inner)) for key, inner in value.items()))
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from riskpilot.problem import Problem
 from riskpilot.study.question_ledger import ledger, outcomes
 from riskpilot.study.records import ERROR_KEY, Record, problem_of, settings_of, validation_of
 from riskpilot.study.storages import has_heartbeat
-from riskpilot.study.trials import finished_among, n_calibration_of
+from riskpilot.study.trials import finished_among, n_calibration_of, trials_of
 
 _DIED = "no error was recorded: its worker died"
 
@@ -117,7 +117,7 @@ class Status:
 def study_status(study: optuna.Study) -> Status:
     """Report where a study stands, from what its trials say openly and from its ledger."""
     problem = problem_of(study)
-    trials = study.get_trials(deepcopy=False)
+    trials = trials_of(study)
     done = finished_among(trials)
     records = done.records
     n_calibration = n_calibration_of(records, settings_of(study).get("n_calibration"))

@@ -1,6 +1,6 @@
 """The trials of a study as search, selection and status see them: finished, running, failed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ import optuna
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
+from riskpilot.errors import StudyError
 from riskpilot.study.records import Record, record_of
 
 # The configuration that a trial is about to try, for other workers to see before it has begun.
@@ -27,9 +28,23 @@ class Finished:
     without_losses: tuple[int, ...]
 
 
+def trials_of(
+    study: optuna.Study, states: Container[TrialState] | None = None
+) -> list[FrozenTrial]:
+    """Read the trials of a study, or refuse a storage in which one of them is damaged."""
+    try:
+        return study.get_trials(deepcopy=False, states=states)
+    except (KeyError, TypeError, ValueError) as error:
+        raise StudyError(
+            f"The trials of the study {study.study_name!r} must be as Optuna wrote them, but one "
+            f"cannot be read ({type(error).__name__}: {error}). The storage was changed from "
+            f"outside; restore it from a copy."
+        ) from error
+
+
 def finished(study: optuna.Study) -> Finished:
     """Read the finished trials of a study with their records."""
-    return finished_among(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
+    return finished_among(trials_of(study, (TrialState.COMPLETE,)))
 
 
 def finished_among(trials: Iterable[FrozenTrial]) -> Finished:
@@ -58,7 +73,7 @@ def split_trials(
     their means, so that proposals leave their neighbourhood, too. ``current``: the number of the
     trial that asks.
     """
-    trials = study.get_trials(deepcopy=False)
+    trials = trials_of(study)
     # A trial whose worker died says nothing about its configuration, which another one tries.
     retried = {number for t in trials for number in t.system_attrs.get("retry_history", ())}
     known, pending = [], []

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from riskpilot.common.arrays import Array
-from riskpilot.errors import LossError, TableError
+from riskpilot.errors import LossError, TableError, shown
 from riskpilot.losses import LossMapping, NumbersOfTexts, plain_array, text_array
 from riskpilot.tables.long import (
     NOT_LOSSES,
@@ -114,7 +114,8 @@ def save_losses(
     Raises
     ------
     TableError
-        If the name ends in anything else, or an array holds Python objects.
+        If the name ends in anything else, the file cannot be written, or an array holds Python
+        objects.
 
     Examples
     --------
@@ -129,6 +130,11 @@ def save_losses(
     ...     read_losses(path).configs
     ({'size': 'large'}, {'size': 'small'})
     """
+    if not isinstance(path, str | Path):
+        raise TableError(
+            f"path is the file that the losses are written to, but it is {shown(path)}. "
+            f'Write "losses.npz".'
+        )
     path = Path(path)
     if path.suffix.lower() != ".npz":
         raise TableError(
@@ -150,7 +156,13 @@ def save_losses(
     if configs is not None:
         texts = [json.dumps(dict(config), default=_to_python) for config in configs]
         arrays["configs"] = np.array(texts, dtype=np.str_)
-    np.savez_compressed(path, allow_pickle=False, **arrays)
+    try:
+        np.savez_compressed(path, allow_pickle=False, **arrays)
+    except (OSError, ValueError) as error:  # a name may hold what no file system takes
+        raise TableError(
+            f"The losses cannot be written to {shown(str(path))}: {error}. Name a file in a folder "
+            f"that exists and that you may write to."
+        ) from error
     return path
 
 

@@ -1,11 +1,14 @@
 """Addresses of storages: what counts as one, and how it is shown without its password."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, unquote_plus
 
 SQLITE_FILES = (".db", ".sqlite", ".sqlite3")
 JOURNAL_FILES = (".log", ".journal")
+
+_LONG_ENOUGH = 3  # letters that a password must have to be looked for within words
 
 
 def is_storage(address: str) -> bool:
@@ -41,7 +44,11 @@ def without_password(text: str, address: str) -> str:
     """
     text = text.replace(address, hide_password(address))
     for secret in sorted(set(_secrets(address)) - {""}, key=len, reverse=True):
-        text = text.replace(secret, "***")
+        if len(secret) >= _LONG_ENOUGH:
+            text = text.replace(secret, "***")
+        else:  # one or two letters are in every other word; a message shows a password by itself
+            alone = rf"(?<=['\":=]){re.escape(secret)}(?=['\"@,;)\s]|$)"
+            text = re.sub(alone, "***", text)
     return text
 
 
