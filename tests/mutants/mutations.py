@@ -163,6 +163,14 @@ def _names_type(node: ast.AST) -> bool:
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             builtin = name in ("int", "float", "str", "bool", "list", "dict", "tuple", "bytes")
+            builtin |= name in (
+                "integer",
+                "floating",
+                "number",
+                "generic",
+                "ndarray",
+                "timedelta64",
+            )
             return builtin or name.endswith("_") or (name[0].isupper() and not name.isupper())
         case ast.Constant(value=None):
             return True

@@ -1,5 +1,6 @@
 """The mutation run itself: what it changes, what it leaves alone, and that it harms nothing."""
 
+import itertools
 import textwrap
 import tomllib
 
@@ -64,27 +65,26 @@ def test_the_same_seed_draws_the_same_mutants():
     assert runner.drawn(20, 7) != runner.drawn(20, 8)
 
 
-def test_every_module_is_found_wherever_it_is():
-    assert {mutation.module for mutation in runner.drawn(10**6, 0)} >= {
-        str(path.relative_to(runner.PACKAGE))
-        for pattern in runner.MODULES
-        for path in runner.PACKAGE.glob(pattern)
-    }
+def test_modules_and_tests_are_found_where_they_are():
     assert all(list(runner.PACKAGE.glob(pattern)) for pattern in runner.MODULES)
+    assert len({mutation.module for mutation in runner.drawn(10**6, 0)}) > 25
+    chosen = (*runner.FIRST.values(), *runner.ROOMS.values(), *runner.LAST.values())
+    for pattern in itertools.chain(*chosen):
+        assert list((runner.ROOT / "tests").glob(pattern)), pattern
+    parts = {part for path in runner.changed_files() for part in (*path.parts, path.stem)}
+    assert {*runner.FIRST, *runner.LAST} <= parts
 
 
 def test_what_is_listed_as_equivalent_is_still_there_and_has_a_reason():
     known = tomllib.loads(runner.KNOWN.read_text(encoding="utf-8"))
-    sources = {
-        path.stem: path for pattern in runner.MODULES for path in runner.PACKAGE.glob(pattern)
-    }
+    sources = [(path.stem, path.read_text(encoding="utf-8")) for path in runner.changed_files()]
     for one in known["steering"]:
-        assert one["name"] in sources[one["module"]].read_text(encoding="utf-8"), one
+        assert any(stem == one["module"] and one["name"] in text for stem, text in sources), one
         assert len(one["reason"]) > 20
     every = {
         (stem, mutation.function, mutation.before, mutation.after)
-        for stem, path in sources.items()
-        for mutation in mutations(path.name, path.read_text(encoding="utf-8"))
+        for stem, text in sources
+        for mutation in mutations(f"{stem}.py", text)
     }
     for one in known.get("equivalent", []):
         afters = [one["after"]] if isinstance(one["after"], str) else one["after"]

@@ -71,7 +71,8 @@ def plain_configs(
     configs: Sequence[Mapping[str, Any]], error: type[RiskpilotError]
 ) -> tuple[dict[str, Any], ...]:
     """Copy configurations into what JSON holds, or say which one cannot be kept as it is."""
-    if isinstance(configs, str | bytes | Mapping) or not isinstance(configs, Iterable):
+    scalar = isinstance(configs, np.ndarray) and configs.ndim == 0
+    if scalar or isinstance(configs, str | bytes | Mapping) or not isinstance(configs, Iterable):
         raise error(
             f"configs is a list with one mapping for each configuration, but it is "
             f'{_shown(configs)}. Write configs=[{{"threshold": 0.5}}, ...].'

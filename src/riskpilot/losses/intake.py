@@ -297,7 +297,8 @@ def is_missing(value: object) -> bool:
 
 def _halved(array: Array, what: str) -> Array:
     """Floats of more than eight bytes in double precision, where that changes none of them."""
-    double = array.astype(np.float64)
+    with np.errstate(over="ignore"):  # what becomes infinite is found to be changed
+        double = array.astype(np.float64)
     if not ((double == array) | np.isnan(array)).all():
         raise LossError(
             f"{what} must be numbers of double precision, but their type is {array.dtype} and some "

@@ -314,7 +314,8 @@ def _declared_positive(positive: int | None, classes: set[int | None], metric: s
             f"{metric!r} speaks of one positive class, and it is not declared which of the classes "
             f"{shown(sorted(map(str, classes)))} that is. Name it: positive=1."
         )
-    if not isinstance(positive, int | np.integer | np.bool_):
+    whole = isinstance(positive, int | np.integer | np.bool_)
+    if not whole or isinstance(positive, np.timedelta64):
         raise LossError(
             f"positive is the code of a class, a whole number, but it is {shown(positive)}. "
             f"Write positive=1."
