@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from riskpilot.errors import LeakageError
+from riskpilot.errors import LeakageError, shown
 from riskpilot.losses.evaluation import LossMapping
 from riskpilot.losses.intake import text_array
 from riskpilot.losses.risk_losses import RiskLosses
@@ -39,7 +39,7 @@ def check_ids(validation_ids: Any, calibration_ids: Any) -> None:
     if len(shared):
         raise LeakageError(
             f"Validation and calibration must not share examples, but {len(shared)} ids occur in "
-            f"both, such as {str(shared[0])!r}. Remove them from one of the two."
+            f"both, such as {shown(shared[0])}. Remove them from one of the two."
         )
 
 

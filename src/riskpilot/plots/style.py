@@ -4,7 +4,7 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 
-from riskpilot.errors import PlotError
+from riskpilot.errors import PlotError, shown
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; markers differ in shape, too.
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8A8A8A"
@@ -44,7 +44,7 @@ def template(theme: str) -> go.layout.Template:
     """
     if theme not in _THEMES:
         raise PlotError(
-            f"A figure's theme is one of {', '.join(_THEMES)}, but it is {theme!r}. "
+            f"A figure's theme is one of {', '.join(_THEMES)}, but it is {shown(theme)}. "
             f'Write with_theme(figure, "dark").'
         )
     colours = _THEMES[theme]

@@ -146,7 +146,7 @@ def _configs(
     for config in configs:
         if not isinstance(config, Mapping):
             raise LossError(
-                f"configs must be mappings of parameters to values, but one is {config!r}. "
+                f"configs must be mappings of parameters to values, but one is {shown(config)}. "
                 f'Write {{"threshold": 0.5}}.'
             )
     plain = plain_configs(configs, LossError)

@@ -442,7 +442,7 @@ def _distribution(name: str, given: Any) -> BaseDistribution:
             return kind(low, high, log=bool(log))
     raise ProblemError(
         f"The space of {name!r} must be an Optuna distribution, a list of choices, a pair "
-        f'(low, high) or a triple (low, high, "log"), but it is {given!r}.'
+        f'(low, high) or a triple (low, high, "log"), but it is {shown(given)}.'
     )
 
 

@@ -294,7 +294,8 @@ def _positive(classes: Array, pos_label: Any, known: Mapping[str, Meaning]) -> i
         where = np.flatnonzero(classes == pos_label)
         if len(where) != 1:
             raise ProblemError(
-                f"pos_label must be one of the classes {classes.tolist()}, but it is {pos_label!r}."
+                f"pos_label must be one of the classes {classes.tolist()}, but it is "
+                f"{shown(pos_label)}."
             )
         return int(where[0])
     needs = next((name for name, one in known.items() if one.metric.needs_positive), None)
@@ -328,7 +329,8 @@ def deal(X: Any, y: Any, shares: Mapping[str, float], rng: Any) -> list[Data]:
     for name, share in shares.items():
         if not isinstance(share, int | float) or not 0 <= share < 1:
             raise ProblemError(
-                f"{name} is a share of the data and lies in (0, 1), but it is {share!r}. Use 0.3."
+                f"{name} is a share of the data and lies in (0, 1), but it is {shown(share)}. "
+                f"Use 0.3."
             )
     n = _num_samples(X)
     sizes = [max(round(share * n), 1) if share else 0 for share in shares.values()]

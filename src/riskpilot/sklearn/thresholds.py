@@ -387,6 +387,6 @@ def _abstain_label(label: Any, classes: Array, abstain: bool) -> Any:
     if label in classes.tolist():
         raise ProblemError(
             f"abstain_label must not be one of the classes {classes.tolist()}, but it is "
-            f"{label!r}. Choose another: abstain_label=-99."
+            f"{shown(label)}. Choose another: abstain_label=-99."
         )
     return label
