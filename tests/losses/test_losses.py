@@ -162,7 +162,7 @@ def test_nothing_to_compare_shows_nothing():
 def test_records_of_groups_without_any_group_are_refused():
     risk = rp.Risk("error", 0.1, statistic=rp.WorstGroup())
     with pytest.raises(rp.LossError, match="name none"):
-        summary_of(risk, [RiskRecord(5, 0.0, 0.0, 0, True, "", groups=[])])
+        summary_of(risk, [RiskRecord(5, 0.0, 0.0, 0, True, "", 0, groups=[])])
 
 
 def test_groups_within_labels_are_compared_by_group_and_label():
@@ -180,8 +180,8 @@ def test_rounding_takes_no_loss_to_an_end_of_its_range(dtype):
     found = summary(problem, np.repeat(inside, 20, axis=1))
     assert not found.binary
     assert found.above_zero.tolist() == [40]
-    tiny = rp.Problem([rp.Risk("error", 1e299, high=1e300)], "cost")
-    found = summary(tiny, [[1e-30] * 40])
+    tiny = rp.Problem([rp.Risk("error", 1e149, high=1e150)], "cost")
+    found = summary(tiny, [[1e-180] * 40])
     assert not found.binary
     assert found.above_zero.tolist() == [40]
 

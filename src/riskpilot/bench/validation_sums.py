@@ -15,10 +15,14 @@ from riskpilot.statistics import AnySummary, GroupSummary, Summary
 
 @dataclass(frozen=True)
 class ValidationSums:
-    """The validation losses of n configurations, whatever the limits. ``free``: shape (n,)."""
+    """The validation losses of n configurations, whatever the limits.
+
+    ``free``: shape (n,); ``changes``: by risk, how often losses change from one to the next.
+    """
 
     summaries: dict[str, AnySummary]
     digests: dict[str, tuple[bytes, ...]]
+    changes: dict[str, int]
     free: FloatArray
     n_examples: int
 
@@ -26,7 +30,12 @@ class ValidationSums:
         """Return the same losses under a problem with limits."""
         risks = {
             risk.name: RiskLosses(
-                risk, None, self.n_examples, self.summaries[risk.name], self.digests[risk.name]
+                risk,
+                None,
+                self.n_examples,
+                self.summaries[risk.name],
+                self.digests[risk.name],
+                known_changes=self.changes[risk.name],
             )
             for risk in problem.risks
         }
@@ -44,6 +53,7 @@ def sum_validation(task: Task, configs: Sequence[dict[str, Any]]) -> ValidationS
     return ValidationSums(
         summaries={name: _joined([row.risks[name].summary for row in rows]) for name in names},
         digests={name: tuple(row.risks[name].row_digests[0] for row in rows) for name in names},
+        changes={name: max(row.risks[name].most_changes() for row in rows) for name in names},
         free=np.concatenate([row.free for row in rows]),
         n_examples=rows[0].n_examples,
     )

@@ -242,17 +242,15 @@ def _entropy(
     """Return the randomness that the shuffle needs beside the validation losses, if it needs any.
 
     Validation losses that are all alike, or stored in sorted order, are the same in many samples,
-    and so would be their digest. Where nobody gave randomness, a study's or a seed's, and losses
-    change too seldom along the examples to be random themselves, fresh randomness is drawn.
+    and so would be their digest. Where losses change too seldom along the examples to be random
+    themselves, and the user gave no seed, it is a study's own randomness, or freshly drawn.
     """
     bets = [name for name, family in families.items() if family == "betting"]
     if not bets:
         return None
-    if entropy is not None:
-        return entropy
     if seed or any(validation.risks[name].most_changes() >= _ENOUGH_CHANGES for name in bets):
         return None
-    return secrets.randbits(53)
+    return secrets.randbits(53) if entropy is None else entropy
 
 
 def known(

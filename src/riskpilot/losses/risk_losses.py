@@ -36,7 +36,7 @@ class RiskLosses:
     given, shape (n, m), of differences less those of the reference; None where the sums are all
     that is needed and all that was kept. ``groups`` and ``weights`` (as shares of the largest) of
     the examples, where the risk has some and the losses are at hand; ``packed``: whether the values
-    are bits.
+    are bits; ``known_changes``: see `most_changes`, where there are no values.
     """
 
     risk: Risk
@@ -47,6 +47,7 @@ class RiskLosses:
     groups: Groups | None = None
     weights: FloatArray | None = None
     packed: bool = False
+    known_changes: int = 0
 
     @property
     def span(self) -> tuple[float, float]:
@@ -61,10 +62,11 @@ class RiskLosses:
     def most_changes(self) -> int:
         """Count how often a loss differs from the one before it, in the row with most changes.
 
-        The first rows are looked at. It is 0 where the losses themselves are not at hand.
+        The first rows are looked at. Where the losses are not at hand, what was counted when they
+        were is the answer.
         """
         if self.values is None:
-            return 0
+            return self.known_changes
         some = self.unit_rows(range(min(len(self.row_digests), _ROWS_LOOKED_AT)))
         before, after = some[:, :-1], some[:, 1:]
         changes = (before != after) & ~(np.isnan(before) & np.isnan(after))

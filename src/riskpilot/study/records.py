@@ -89,7 +89,10 @@ SplitName = Literal["validation", "calibration"]
 
 @dataclass(frozen=True)
 class RiskRecord:
-    """The sums of one risk's validation losses (see `Summary`) and the digest of the losses."""
+    """The sums of one risk's validation losses (see `Summary`) and the digest of the losses.
+
+    ``changes``: how often a loss differs from the one before it.
+    """
 
     n: int
     total: float
@@ -97,6 +100,7 @@ class RiskRecord:
     above_zero: int
     binary: bool
     digest: str
+    changes: int
     threshold: float | None = None
     groups: Sequence[Mapping[str, Any]] | None = None
 
@@ -141,6 +145,7 @@ _RISK_RECORD = record(
     above_zero=real,
     binary=flag,
     digest=digest,
+    changes=real,
     threshold=optional(real),
     groups=anything,
 )
@@ -182,7 +187,10 @@ def validation_of(problem: Problem, records: Sequence[Record]) -> ValidationLoss
         rows = [record.risks[risk.name] for record in records]
         summary = summary_of(risk, rows)
         digests = tuple(bytes.fromhex(row.digest) for row in rows)
-        risks[risk.name] = RiskLosses(risk, None, records[0].n_validation, summary, digests)
+        changes = max(row.changes for row in rows)
+        risks[risk.name] = RiskLosses(
+            risk, None, records[0].n_validation, summary, digests, known_changes=changes
+        )
     errors = [record.free_error for record in records]
     known = [error for error in errors if error is not None]
     return ValidationLosses(
@@ -287,7 +295,8 @@ def write_evaluation(
 
 def _risk_record(losses: RiskLosses) -> RiskRecord:
     """Make the record of one risk from the losses of one configuration."""
-    return RiskRecord(digest=losses.row_digests[0].hex(), **losses.summary.record(0))
+    digest, changes = losses.row_digests[0].hex(), losses.most_changes()
+    return RiskRecord(digest=digest, changes=changes, **losses.summary.record(0))
 
 
 def record_of(trial: FrozenTrial) -> Record | None:
