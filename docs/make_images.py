@@ -16,7 +16,7 @@ import optuna
 from riskpilot import dashboard
 from riskpilot.demo import run as demo
 from riskpilot.plots import power_curves, save_figure
-from tests.look import browser
+from tests.pictures import browser
 
 IMAGES = Path(__file__).parent / "images"
 SCHEMES = ("light", "dark")

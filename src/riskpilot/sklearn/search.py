@@ -201,7 +201,7 @@ class RiskControlledSearch(WithPromise):
             self.risks,
             self.minimize,
             self.delta,
-            functions=self.losses or {},
+            functions={} if self.losses is None else self.losses,
             classes=np.unique(np.asarray(train[1])) if is_classifier(self.estimator) else None,
             pos_label=self.pos_label,
         )
@@ -258,11 +258,6 @@ class RiskControlledSearch(WithPromise):
             raise ProblemError(
                 f"n_trials is a whole number of at least 1, or None where timeout ends the search, "
                 f"but it is {shown(n)}. Use n_trials=30."
-            )
-        if self.losses is not None and not isinstance(self.losses, Mapping):
-            raise ProblemError(
-                f"losses maps names to functions of (model, X, y), but it is {shown(self.losses)}. "
-                f"Leave it out where all risks are metrics."
             )
         if self.timeout is not None and finite_number(self.timeout) is None:
             raise ProblemError(
