@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 import riskpilot as rp
 from riskpilot.cli.app import app
 from riskpilot.study import study_status
-from riskpilot.study.loss_bytes import encode
-from riskpilot.study.loss_store import FolderStore
-from riskpilot.study.records import record_of
+from riskpilot.study.kept.loss_bytes import encode
+from riskpilot.study.kept.loss_store import FolderStore
+from riskpilot.study.kept.records import record_of
 
 SCRIPT = "<script>alert(1)</script>"
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 import riskpilot as rp
 from riskpilot.cli.app import app
 from riskpilot.study.as_tables import study_losses
-from riskpilot.study.loss_store import FolderStore, store_of
+from riskpilot.study.kept.loss_store import FolderStore, store_of
+from riskpilot.study.kept.records import RECORD_KEY, record_of
 from riskpilot.study.objectives import objective
-from riskpilot.study.records import RECORD_KEY, record_of
 
 # Trials that are asked for by hand have no heartbeat, and Optuna says so.
 BY_HAND = pytest.mark.filterwarnings("ignore:Heartbeat of storage:UserWarning")

@@ -9,8 +9,8 @@ import pytest
 from optuna.artifacts import FileSystemArtifactStore
 
 import riskpilot as rp
-from riskpilot.study.loss_store import FolderStore
-from riskpilot.study.records import (
+from riskpilot.study.kept.loss_store import FolderStore
+from riskpilot.study.kept.records import (
     MemoryArtifactStore,
     Record,
     decode,

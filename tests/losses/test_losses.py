@@ -17,8 +17,8 @@ from riskpilot.losses import (
 )
 from riskpilot.statistics import GroupSummary
 from riskpilot.statistics.contrasts import Claim, log_p_of_pairs
-from riskpilot.study.records import RiskRecord
-from riskpilot.study.trials import finished
+from riskpilot.study.kept.records import RiskRecord
+from riskpilot.study.kept.trials import finished
 
 UNIT = rp.Problem([rp.Risk("error", 0.2)], "cost")
 SIGNED = rp.Problem([rp.Risk("error", 0.2, low=-1)], "cost")

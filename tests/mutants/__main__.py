@@ -34,7 +34,7 @@ KNOWN = Path(__file__).with_name("equivalent.toml")
 # Which modules are changed, by globs inside the package, wherever they may move. Labels one by one,
 # and judges, are left out: their tests are Monte Carlo tests of minutes.
 MODULES = (
-    *("statistics/*.py", "statistics/families/*.py", "losses/*.py", "**/risk_tests.py"),
+    *("statistics/**/*.py", "losses/*.py", "**/risk_tests.py"),
     *("**/testing.py", "**/procedures.py", "**/question.py", "**/question_ledger.py"),
     *("**/certificate.py", "**/verification.py", "**/problem.py", "**/risk.py", "**/metrics.py"),
 )

@@ -19,7 +19,7 @@ from riskpilot.losses import calibration_losses
 from riskpilot.plots import power_curves
 from riskpilot.problem.notation import parse_risk
 from riskpilot.statistics import STATISTICS, TestSettings, from_dict
-from riskpilot.study.audit import audit
+from riskpilot.study.questions.audit import audit
 from riskpilot.tables.files import save_losses
 
 N, K, M = 12, 1500, 3000

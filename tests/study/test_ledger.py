@@ -10,7 +10,7 @@ import optuna
 import pytest
 
 import riskpilot as rp
-from riskpilot.study.question_ledger import outcomes
+from riskpilot.study.questions.question_ledger import outcomes
 from riskpilot.study.status import study_status
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")
@@ -75,7 +75,7 @@ def test_a_share_of_delta_is_the_level_of_the_test(study):
 
 
 def test_a_certificate_of_a_share_verifies(study):
-    from riskpilot.study.records import read_calibration, read_validation
+    from riskpilot.study.kept.records import read_calibration, read_validation
 
     half = rp.select(study, spend=0.5).certificate
     trials = study.trials
@@ -285,7 +285,9 @@ def test_an_entry_carries_the_statistic_and_the_groups():
 def test_calibration_losses_that_were_exchanged_after_a_question_are_refused(study, monkeypatch):
     rp.select(study)
     other = np.random.default_rng(9).random((1, 400)) < 0.01
-    monkeypatch.setattr("riskpilot.study.asking.read_calibration", lambda *args: {"error": other})
+    monkeypatch.setattr(
+        "riskpilot.study.questions.asking.read_calibration", lambda *args: {"error": other}
+    )
     with pytest.raises(rp.StudyError, match="are not those that question 1 was put to"):
         rp.select(study)
 

@@ -44,8 +44,8 @@ def test_a_seal_reads_no_calibration_losses_and_leaves_the_ledger_empty(study, m
     def refuse(*args, **kwargs):
         raise AssertionError("calibration was opened")
 
-    monkeypatch.setattr("riskpilot.study.records._read", refuse)
-    monkeypatch.setattr("riskpilot.study.loss_store.get", refuse)
+    monkeypatch.setattr("riskpilot.study.kept.records._read", refuse)
+    monkeypatch.setattr("riskpilot.study.kept.loss_store.get", refuse)
     monkeypatch.setattr(asking, "read_calibration", refuse)
     rp.seal(study)
     assert rp.ledger(study) == []

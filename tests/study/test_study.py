@@ -6,8 +6,8 @@ import pytest
 from optuna.trial import TrialState
 
 import riskpilot as rp
-from riskpilot.study.audit import audit
-from riskpilot.study.records import MemoryArtifactStore, read_calibration, record_of
+from riskpilot.study.kept.records import MemoryArtifactStore, read_calibration, record_of
+from riskpilot.study.questions.audit import audit
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")
 OPEN = rp.Problem([rp.Risk("error", None)], "cost")

@@ -9,8 +9,8 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.losses import validation_losses
-from riskpilot.study.records import SETTINGS_KEY
-from riskpilot.study.trials import finished, finished_among, n_calibration_of, split_trials
+from riskpilot.study.kept.records import SETTINGS_KEY
+from riskpilot.study.kept.trials import finished, finished_among, n_calibration_of, split_trials
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3), rp.Risk("late", 2.0, high=4.0)], "cost")
 

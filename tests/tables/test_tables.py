@@ -27,7 +27,7 @@ from riskpilot.study.as_tables import (
     study_losses,
     without_password,
 )
-from riskpilot.study.question_ledger import trials_of
+from riskpilot.study.questions.question_ledger import trials_of
 from riskpilot.tables.files import read_losses, save_losses
 from riskpilot.tables.long import LossTable
 

@@ -1,8 +1,5 @@
 """What number a sample of losses becomes, and the p-values that judge it."""
 
-from riskpilot.statistics.base import Statistic
-from riskpilot.statistics.cvar import CVaR
-from riskpilot.statistics.difference import Difference
 from riskpilot.statistics.families import (
     P_VALUES,
     Start,
@@ -11,13 +8,17 @@ from riskpilot.statistics.families import (
     log_normal,
     smallest_n,
 )
-from riskpilot.statistics.group_gap import GroupGap
 from riskpilot.statistics.grouped import Grouped
-from riskpilot.statistics.mean import Mean
+from riskpilot.statistics.kinds.base import Statistic
+from riskpilot.statistics.kinds.cvar import CVaR
+from riskpilot.statistics.kinds.difference import Difference
+from riskpilot.statistics.kinds.group_gap import GroupGap
+from riskpilot.statistics.kinds.mean import Mean
+from riskpilot.statistics.kinds.quantile import Quantile
+from riskpilot.statistics.kinds.ratio import Ratio
+from riskpilot.statistics.kinds.registry import STATISTICS, from_dict, is_statistic
+from riskpilot.statistics.kinds.worst_group import WorstGroup
 from riskpilot.statistics.means import shuffled
-from riskpilot.statistics.quantile import Quantile
-from riskpilot.statistics.ratio import Ratio
-from riskpilot.statistics.registry import STATISTICS, from_dict, is_statistic
 from riskpilot.statistics.samples import Groups, Limit, TestSettings
 from riskpilot.statistics.summaries import (
     AnySummary,
@@ -27,7 +28,6 @@ from riskpilot.statistics.summaries import (
     Summary,
     name_in_words,
 )
-from riskpilot.statistics.worst_group import WorstGroup
 
 __all__ = [
     "P_VALUES",

@@ -10,7 +10,7 @@ import numpy as np
 
 from riskpilot.common import Array, FloatArray, IntArray, is_flag, is_name
 from riskpilot.errors import LossError, ProblemError, shown
-from riskpilot.statistics.base import Statistic
+from riskpilot.statistics.kinds.base import Statistic
 from riskpilot.statistics.samples import Groups, Places
 from riskpilot.statistics.summaries import (
     AnySummary,

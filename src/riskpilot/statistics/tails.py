@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from riskpilot.common import BoolArray, FloatArray, IntArray, finite_number
 from riskpilot.errors import ProblemError, shown
-from riskpilot.statistics.base import Statistic
+from riskpilot.statistics.kinds.base import Statistic
 from riskpilot.statistics.means import summary_of_means
 from riskpilot.statistics.samples import Groups
 from riskpilot.statistics.summaries import AnySummary, Recorded, Summary

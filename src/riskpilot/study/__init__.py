@@ -8,19 +8,19 @@ from riskpilot.study.as_tables import (
     open_study,
     study_losses,
 )
-from riskpilot.study.asking import seal, select
-from riskpilot.study.audit import audit, verify
 from riskpilot.study.creation import create_study, load_study
+from riskpilot.study.kept.records import PROBLEM_KEY, problem_of, settings_of, validation_of
+from riskpilot.study.kept.trials import Finished, finished, finished_among, split_trials
 from riskpilot.study.limits import LimitSuggestion, set_limits, suggest_limits
 from riskpilot.study.objectives import objective
-from riskpilot.study.question_ledger import ledger
-from riskpilot.study.records import PROBLEM_KEY, problem_of, settings_of, validation_of
+from riskpilot.study.questions.asking import seal, select
+from riskpilot.study.questions.audit import audit, verify
+from riskpilot.study.questions.question_ledger import ledger
 from riskpilot.study.sampler import GuidedSampler, sampler_for, search_snapshot
 from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.study.space import Space, check_choices, from_unit, n_values, to_unit
 from riskpilot.study.status import QuestionStatus, RiskStatus, Status, study_status
 from riskpilot.study.storages import as_storage
-from riskpilot.study.trials import Finished, finished, finished_among, split_trials
 from riskpilot.study.workers import work
 
 __all__ = [

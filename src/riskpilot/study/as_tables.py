@@ -9,8 +9,9 @@ from optuna.storages import BaseStorage
 
 from riskpilot.errors import StudyError, TableError
 from riskpilot.study.creation import load_study
-from riskpilot.study.question_ledger import ledger
-from riskpilot.study.records import joined, problem_of, read_calibration, read_validation
+from riskpilot.study.kept.records import joined, problem_of, read_calibration, read_validation
+from riskpilot.study.kept.trials import finished
+from riskpilot.study.questions.question_ledger import ledger
 from riskpilot.study.storages import (
     clear_errors,
     hide_password,
@@ -18,7 +19,6 @@ from riskpilot.study.storages import (
     open_storage,
     without_password,
 )
-from riskpilot.study.trials import finished
 from riskpilot.tables import LossTable, save_losses
 
 __all__ = [

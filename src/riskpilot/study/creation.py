@@ -15,8 +15,8 @@ from riskpilot.common import plain_configs
 from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import MOST_EXAMPLES, is_whole
 from riskpilot.problem import Problem
-from riskpilot.study.loss_store import attach_store, chosen_store
-from riskpilot.study.records import (
+from riskpilot.study.kept.loss_store import attach_store, chosen_store
+from riskpilot.study.kept.records import (
     PROBLEM_KEY,
     problem_of,
     settings_of,

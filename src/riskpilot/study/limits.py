@@ -9,14 +9,14 @@ from riskpilot.errors import StudyError
 from riskpilot.guarantee import family, steering_family
 from riskpilot.problem import Problem
 from riskpilot.statistics import largest_passing_mean
-from riskpilot.study.records import (
+from riskpilot.study.kept.records import (
     LEDGER_KEY,
     problem_of,
     settings_of,
     validation_of,
     write_problem,
 )
-from riskpilot.study.trials import finished, n_calibration_of
+from riskpilot.study.kept.trials import finished, n_calibration_of
 
 
 @dataclass(frozen=True)

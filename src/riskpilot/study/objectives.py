@@ -15,8 +15,8 @@ from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
 from riskpilot.guarantee import as_number
 from riskpilot.losses import Evaluation, check_ids
 from riskpilot.problem import Problem
-from riskpilot.study.loss_store import store_of
-from riskpilot.study.records import (
+from riskpilot.study.kept.loss_store import store_of
+from riskpilot.study.kept.records import (
     ERROR_KEY,
     RECORD_KEY,
     Record,
@@ -26,9 +26,9 @@ from riskpilot.study.records import (
     validation_of,
     write_evaluation,
 )
+from riskpilot.study.kept.trials import finished
 from riskpilot.study.space import check_drawn
 from riskpilot.study.storages import address_of, get_trial, storage_of, without_password
-from riskpilot.study.trials import finished
 
 logger = logging.getLogger("riskpilot")
 

@@ -31,17 +31,17 @@ from riskpilot.search import (
     values_and_variances,
     without_limits,
 )
-from riskpilot.study.proposals import best_new_point
-from riskpilot.study.records import PROBLEM_KEY, settings_of, validation_of
-from riskpilot.study.space import Space, from_unit
-from riskpilot.study.storages import exclusive, set_trial_system_attr
-from riskpilot.study.trials import (
+from riskpilot.study.kept.records import PROBLEM_KEY, settings_of, validation_of
+from riskpilot.study.kept.trials import (
     PROPOSAL_KEY,
     finished_among,
     n_calibration_of,
     split_trials,
     trials_of,
 )
+from riskpilot.study.proposals import best_new_point
+from riskpilot.study.space import Space, from_unit
+from riskpilot.study.storages import exclusive, set_trial_system_attr
 
 LARGEST_SEED = 2**64 - 1
 # No study has more trials than this; a larger pool would only fill the memory.

@@ -11,10 +11,10 @@ from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.guarantee import region_of
 from riskpilot.problem import Problem
-from riskpilot.study.question_ledger import ledger, outcomes
-from riskpilot.study.records import ERROR_KEY, Record, problem_of, settings_of, validation_of
+from riskpilot.study.kept.records import ERROR_KEY, Record, problem_of, settings_of, validation_of
+from riskpilot.study.kept.trials import finished_among, n_calibration_of, trials_of
+from riskpilot.study.questions.question_ledger import ledger, outcomes
 from riskpilot.study.storages import has_heartbeat
-from riskpilot.study.trials import finished_among, n_calibration_of, trials_of
 
 _DIED = "no error was recorded: its worker died"
 

@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.errors import StudyError
 from riskpilot.study.creation import load_study
+from riskpilot.study.kept.trials import finished_among
 from riskpilot.study.objectives import Evaluate, objective
 from riskpilot.study.storages import (
     GRACE_SECONDS,
@@ -24,7 +25,6 @@ from riskpilot.study.storages import (
     get_trial,
     has_heartbeat,
 )
-from riskpilot.study.trials import finished_among
 
 logger = logging.getLogger("riskpilot")
 

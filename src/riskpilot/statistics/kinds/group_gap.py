@@ -7,9 +7,9 @@ from typing import ClassVar, final
 import numpy as np
 
 from riskpilot.common import FloatArray
-from riskpilot.statistics.base import check_beside
 from riskpilot.statistics.contrasts import Claim, Contrast
 from riskpilot.statistics.grouped import by_name
+from riskpilot.statistics.kinds.base import check_beside
 
 
 @final

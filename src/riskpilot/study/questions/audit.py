@@ -29,10 +29,10 @@ from riskpilot.losses import LossMapping, ValidationLosses
 from riskpilot.problem import Problem
 from riskpilot.selection import Brought, Configs, Verification, compare
 from riskpilot.study.as_tables import is_storage, open_study, study_losses
-from riskpilot.study.asking import space_as_json, space_from_json
-from riskpilot.study.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
+from riskpilot.study.kept.trials import finished
+from riskpilot.study.questions.asking import space_as_json, space_from_json
+from riskpilot.study.questions.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
 from riskpilot.study.smoothing import smoothed_risks
-from riskpilot.study.trials import finished
 from riskpilot.tables import read_losses
 
 

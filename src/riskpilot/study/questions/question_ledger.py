@@ -34,7 +34,7 @@ from riskpilot.guarantee import (
     versions,
 )
 from riskpilot.losses import CalibrationLosses, RiskLosses
-from riskpilot.study.records import LEDGER_KEY
+from riskpilot.study.kept.records import LEDGER_KEY
 from riskpilot.study.storages import exclusive, storage_of
 
 _HEAD_KEY = f"{LEDGER_KEY}:head"

@@ -28,8 +28,7 @@ from riskpilot.guarantee import (
 from riskpilot.losses import LossMapping, ValidationLosses
 from riskpilot.problem import Problem, Risk
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
-from riskpilot.study.question_ledger import enter, ledger, note_outcome
-from riskpilot.study.records import (
+from riskpilot.study.kept.records import (
     calibration_of,
     check_validation_size,
     has_calibration,
@@ -39,9 +38,10 @@ from riskpilot.study.records import (
     validation_of,
     write_calibration,
 )
+from riskpilot.study.kept.trials import finished
+from riskpilot.study.questions.question_ledger import enter, ledger, note_outcome
 from riskpilot.study.sampler import search_snapshot
 from riskpilot.study.smoothing import smoothed_risks
-from riskpilot.study.trials import finished
 
 Calibrate = Callable[[FrozenTrial], LossMapping]
 

@@ -7,8 +7,8 @@ from typing import ClassVar, final
 import numpy as np
 
 from riskpilot.common import FloatArray
-from riskpilot.statistics.base import check_beside
 from riskpilot.statistics.families import log_trinomial
+from riskpilot.statistics.kinds.base import check_beside
 from riskpilot.statistics.means import OneMean, count_losses, is_there, log_p_of_mean
 from riskpilot.statistics.samples import Limit, Sample, TestSettings
 from riskpilot.statistics.summaries import Summary

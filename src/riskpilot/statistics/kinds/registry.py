@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from riskpilot.errors import ProblemError, shown
-from riskpilot.statistics.base import Statistic
-from riskpilot.statistics.cvar import CVaR
-from riskpilot.statistics.difference import Difference
-from riskpilot.statistics.group_gap import GroupGap
-from riskpilot.statistics.mean import Mean
-from riskpilot.statistics.quantile import Quantile
-from riskpilot.statistics.ratio import Ratio
-from riskpilot.statistics.worst_group import WorstGroup
+from riskpilot.statistics.kinds.base import Statistic
+from riskpilot.statistics.kinds.cvar import CVaR
+from riskpilot.statistics.kinds.difference import Difference
+from riskpilot.statistics.kinds.group_gap import GroupGap
+from riskpilot.statistics.kinds.mean import Mean
+from riskpilot.statistics.kinds.quantile import Quantile
+from riskpilot.statistics.kinds.ratio import Ratio
+from riskpilot.statistics.kinds.worst_group import WorstGroup
 
 STATISTICS: tuple[type[Statistic], ...] = (
     Mean,

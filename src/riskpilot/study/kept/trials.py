@@ -9,7 +9,7 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.errors import StudyError
-from riskpilot.study.records import Record, record_of
+from riskpilot.study.kept.records import Record, record_of
 
 # The configuration that a trial is about to try, for other workers to see before it has begun.
 PROPOSAL_KEY = "riskpilot:proposal"

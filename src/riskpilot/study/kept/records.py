@@ -44,8 +44,8 @@ from riskpilot.losses import (
     validation_losses,
 )
 from riskpilot.problem import Problem, Risk
-from riskpilot.study.loss_bytes import decode, encode
-from riskpilot.study.loss_store import MemoryArtifactStore, get, put, store_of
+from riskpilot.study.kept.loss_bytes import decode, encode
+from riskpilot.study.kept.loss_store import MemoryArtifactStore, get, put, store_of
 
 __all__ = [
     "ERROR_KEY",

@@ -1,0 +1,1 @@
+"""Questions to the calibration data: asked, counted, and checked later."""
