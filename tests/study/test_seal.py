@@ -8,8 +8,8 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.common.strict_json import digest_of
-from riskpilot.study import asking
 from riskpilot.study.as_tables import study_losses
+from riskpilot.study.questions import asking
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")
 
