@@ -17,7 +17,7 @@ from riskpilot.cli.app import app
 from riskpilot.cli.options import parse_numbers
 from riskpilot.errors import ProblemError
 from riskpilot.problem.notation import parse_risk
-from riskpilot.tables.files import save_losses
+from riskpilot.tables import save_losses
 
 runner = CliRunner()
 RISK = ["--risk", "error<=0.3", "--minimize", "cost"]

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import riskpilot as rp
 from riskpilot.cli.app import app
 from riskpilot.demo.run import QUICK, Demo, compare, fair_weights, load, parity_gap, run, write
-from riskpilot.tables.files import read_losses
+from riskpilot.tables import read_losses
 
 SMALL = replace(QUICK, train=2_000, trials=7, trees=20, draws=60)
 

@@ -18,7 +18,7 @@ import riskpilot as rp
 import riskpilot.sklearn as rps
 from riskpilot.cli.app import app
 from riskpilot.plots import power_curves
-from riskpilot.tables.files import save_losses
+from riskpilot.tables import save_losses
 from tests.kits.fuzzing import ODD_JSON, TEXTS, Case, Fresh, Outburst, st
 
 N, K, M = 4, 60, 80

@@ -11,6 +11,7 @@ from riskpilot.losses.intake import (
     text_array,
 )
 from riskpilot.losses.leakage import check_disjoint, check_ids, check_memory
+from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
 from riskpilot.losses.ranges import as_given
 from riskpilot.losses.risk_losses import RiskLosses, summary_of
@@ -27,6 +28,7 @@ __all__ = [
     "Evaluation",
     "LossMapping",
     "NumbersOfTexts",
+    "PackedLosses",
     "RiskLosses",
     "ValidationLosses",
     "as_given",

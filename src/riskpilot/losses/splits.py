@@ -126,6 +126,13 @@ def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, 
     return result
 
 
+def _row_means(values: FloatArray) -> FloatArray:
+    """The mean of each row; of a row of equal numbers that number, without rounding, so that one
+    number per configuration is the same whether it is given once or with every example."""
+    first = values[:, 0]
+    return np.where((values == first[:, None]).all(axis=1), first, values.mean(axis=1))
+
+
 def _read_free(
     name: str, losses: npt.ArrayLike, n_configs: int, split: str
 ) -> tuple[FloatArray, FloatArray | None]:
@@ -138,7 +145,7 @@ def _read_free(
             f"Give one number or one row of losses for each of the {n_configs} configurations."
         )
     with np.errstate(over="ignore", invalid="ignore"):
-        means = values if values.ndim == 1 else values.mean(axis=1)
+        means = values if values.ndim == 1 else _row_means(values)
     if not np.isfinite(means).all():
         bad = [*values[~np.isfinite(values)], *means[~np.isfinite(means)]][0]
         raise LossError(

@@ -1,6 +1,22 @@
-"""Losses from files: read, checked, and brought to one row per configuration."""
+"""Losses from files and frames: read by DuckDB, checked, one row for each configuration."""
 
-from riskpilot.tables.files import read_losses, save_losses
-from riskpilot.tables.long import LossTable
+from riskpilot.tables.archives import read_archive, save_losses
+from riskpilot.tables.columns import Columns, Wanted, named_columns
+from riskpilot.tables.files import existing, is_archive, read_losses, with_example
+from riskpilot.tables.long import LongTable, open_table
+from riskpilot.tables.loss_table import LossTable
 
-__all__ = ["LossTable", "read_losses", "save_losses"]
+__all__ = [
+    "Columns",
+    "LongTable",
+    "LossTable",
+    "Wanted",
+    "existing",
+    "is_archive",
+    "named_columns",
+    "open_table",
+    "read_archive",
+    "read_losses",
+    "save_losses",
+    "with_example",
+]
