@@ -80,7 +80,8 @@ def _number_of_text(column: str) -> str:
         f"ELSE TRY_CAST({column} AS DOUBLE) END "
         f"WHEN {column} IS NULL THEN NULL "
         f"ELSE CASE lower(trim({column})) WHEN 'true' THEN CAST(1 AS DOUBLE) "
-        f"WHEN 'false' THEN CAST(0 AS DOUBLE) WHEN '' THEN NULL WHEN 'null' THEN NULL WHEN 'none' THEN NULL WHEN 'na' THEN NULL "
+        f"WHEN 'false' THEN CAST(0 AS DOUBLE) WHEN '' THEN NULL WHEN 'null' THEN NULL "
+        f"WHEN 'none' THEN NULL WHEN 'na' THEN NULL "
         f"ELSE error({text(_MARK)} || {column}) END END"
     )
 

@@ -71,18 +71,18 @@ class LongTable:
         return np.asarray(rows, dtype=np.object_)
 
     def read(
-        self, split: str, rows: Sequence[int] | None = None, losses: Sequence[str] | None = None
+        self, split: str, *, rows: Sequence[int] | None = None, free: str | None = None
     ) -> dict[str, Any]:
         """Read the losses of a split, and what stands beside them.
 
-        ``rows``: which configurations, in this order; all by default. ``losses``: which columns.
+        ``rows``: which configurations, in this order; all by default. ``free``: the column of the
+        free objective, which has shape (n,) where it is one number for each configuration.
         A column that is empty throughout the split was not measured on it and is not there.
         """
-        names = self.losses if losses is None else losses
         reader = SplitReader(
             self.source, self.configurations, split, self.labels[split], self.losses, self.wanted
         )
-        return reader.read(names, rows)
+        return reader.read(self.losses, rows, free)
 
 
 @contextmanager

@@ -45,19 +45,27 @@ class SplitReader:
     losses: Sequence[str]
     wanted: Wanted
 
-    def read(self, names: Sequence[str], rows: Sequence[int] | None) -> dict[str, Any]:
-        """Read the named losses of some configurations, in the order of ``rows``."""
+    def read(
+        self, names: Sequence[str], rows: Sequence[int] | None, free: str | None
+    ) -> dict[str, Any]:
+        """Read the named losses of some configurations, in the order of ``rows``.
+
+        ``free``: the one of them that is the free objective. Where it is one number for each
+        configuration, its shape is (n,).
+        """
         chosen = list(range(len(self.configurations.configs)) if rows is None else rows)
         if rows is not None:
             self._choose(chosen)
         places = [self.losses.index(name) for name in names]
-        found = self._collected(places, rows is not None, chosen)
+        place_of_free = None if free is None else self.losses.index(free)
+        found = self._collected(places, place_of_free, rows is not None, chosen)
         result: dict[str, Any] = {}
         others = []
         for place, name in zip(places, names, strict=True):
-            if found.n_missing[place] == len(chosen) * self.n_examples:
+            if found.n_missing(place) == len(chosen) * self.n_examples:
                 continue  # the split has none of them
-            array = found.zeros_and_ones(place)
+            is_free = place == place_of_free
+            array = found.constants(place) if is_free else found.zeros_and_ones(place)
             if array is None:
                 others.append(place)
             else:
@@ -110,7 +118,9 @@ class SplitReader:
         """The places of what stands beside the losses."""
         return range(len(self.wanted.beside))
 
-    def _collected(self, places: Sequence[int], some: bool, chosen: Sequence[int]) -> "_Collected":
+    def _collected(
+        self, places: Sequence[int], free: int | None, some: bool, chosen: Sequence[int]
+    ) -> "_Collected":
         """Ask for the places of ones and of missing losses of every configuration, and check that
         each has every example once."""
         keys = ", ".join(f"CAST(c{i} AS VARCHAR) AS k{i}" for i in self._width)
@@ -120,6 +130,8 @@ class SplitReader:
             f", list(CAST(code AS {code})) FILTER (WHERE x{i} = 1) AS ones{i}"
             f", list(CAST(code AS {code})) FILTER (WHERE x{i} IS NULL) AS missing{i}"
             f", count(*) FILTER (WHERE x{i} NOT IN (0, 1)) AS others{i}"
+            if i != free
+            else f", min(x{i}) AS least{i}, max(x{i}) AS most{i}, count(x{i}) AS there{i}"
             for i in places
         )
         differing = "".join(
@@ -212,7 +224,8 @@ class SplitReader:
                 if not np.isnan(numbers).all():
                     found[name] = numbers
                 continue
-            listed = [_blank_as_none(value) for value in np.ma.filled(values.astype(object), None)]
+            masked = zip(np.ma.getmaskarray(values), np.ma.getdata(values).tolist(), strict=True)
+            listed = [None if gone else _blank_as_none(value) for gone, value in masked]
             if all(map(is_missing, listed)):
                 continue
             try:
@@ -269,14 +282,20 @@ class _Collected:
     n_configs: int
     n_examples: int
 
-    @property
-    def n_missing(self) -> dict[int, int]:
-        """How many losses are missing, by the place of their column."""
-        return {
-            int(name[7:]): sum(map(len, _lists(self.table[name])))
-            for name in self.table
-            if name.startswith("missing")
-        }
+    def n_missing(self, place: int) -> int:
+        """Count the losses of a column that are missing."""
+        if f"there{place}" in self.table:
+            return int((self.table["n"] - self.table[f"there{place}"]).sum())
+        return sum(map(len, _lists(self.table[f"missing{place}"])))
+
+    def constants(self, place: int) -> Array | None:
+        """Return the one number of every configuration; None where some have several."""
+        least, most = (np.ma.getdata(self.table[f"{name}{place}"]) for name in ("least", "most"))
+        if self.n_missing(place) or (least != most).any():
+            return None
+        values = np.empty(self.n_configs)
+        values[self.of] = least
+        return values if len(self.of) == self.n_configs else None
 
     def zeros_and_ones(self, place: int) -> PackedLosses | Array | None:
         """Return 0/1 losses: packed, or with NaN where some are missing; None where others are."""
