@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,27 +35,13 @@ class LongTable:
     columns: Columns
     wanted: Wanted
     losses: tuple[str, ...]
+    configurations: Configurations
     labels: Mapping[str, Sequence[str] | None] = field(default_factory=dict)
 
     @property
     def file(self) -> str:
         """What messages call the table."""
         return self.source.name
-
-    @cached_property
-    def configurations(self) -> Configurations:
-        """The configurations, in sorted order."""
-        n = len(self.columns.config)
-        keys = ", ".join(f"CAST(c{i} AS VARCHAR)" for i in range(n))
-        values = ", ".join(f"c{i}" for i in range(n))
-        rows = self.source.ask(f"SELECT DISTINCT {keys}, {values} FROM r").fetchall()
-        if not rows:
-            raise TableError(
-                f"{self.file!r} has columns but no rows. Give one row per configuration and "
-                f"example."
-            )
-        cells = [(row[:n], row[n:]) for row in rows]
-        return read_configurations(self.file, self.columns.config, cells, self.source.texts)
 
     @property
     def configs(self) -> tuple[dict[str, Any], ...]:
@@ -92,7 +77,8 @@ def open_table(table: Any, columns: Columns, wanted: Wanted) -> Iterator[LongTab
         losses = check_columns(source.name, list(source.types), columns, wanted)
         check_types(source, columns, losses, wanted)
         prepared = replace(_prepared(source, columns, losses, wanted), texts=source.texts)
-        opened = LongTable(prepared, columns, wanted, losses)
+        configurations = _configurations(prepared, columns)
+        opened = LongTable(prepared, columns, wanted, losses, configurations)
         _check_spelling(opened)
         yield _with_splits(opened)
 
@@ -133,6 +119,20 @@ def _numbered(source: Source, columns: Columns) -> Source:
     return source.stored(["* EXCLUDE (file_row_number)", number], keep_order=False)
 
 
+def _configurations(source: Source, columns: Columns) -> Configurations:
+    """Read the configurations of a table, in sorted order."""
+    n = len(columns.config)
+    values = ", ".join(f"c{i}" for i in range(n))
+    keys = ", ".join(f"CAST(c{i} AS VARCHAR)" for i in range(n))
+    rows = source.ask(f"SELECT {keys}, {values} FROM (SELECT DISTINCT {values} FROM r)").fetchall()
+    if not rows:
+        raise TableError(
+            f"{source.name!r} has columns but no rows. Give one row per configuration and example."
+        )
+    cells = [(row[:n], row[n:]) for row in rows]
+    return read_configurations(source.name, columns.config, cells, source.texts)
+
+
 def _check_spelling(table: LongTable) -> None:
     """Refuse one configuration under two names where examples have no ids: were they two, each
     example would count twice."""
@@ -164,7 +164,7 @@ def _with_splits(table: LongTable) -> LongTable:
 
 def _split_labels(table: LongTable) -> dict[str, list[str]]:
     """Find how the column of splits writes each of the two."""
-    found = table.source.ask("SELECT DISTINCT CAST(s AS VARCHAR) FROM r").fetchall()
+    found = table.source.ask("SELECT CAST(s AS VARCHAR) FROM (SELECT DISTINCT s FROM r)").fetchall()
     labels: dict[str, list[str]] = {split: [] for split in SPLITS}
     for (label,) in found:
         name = str(label).strip().lower()

@@ -4,6 +4,7 @@ configuration."""
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ class SplitReader:
         result |= self._numbers(others, chosen)
         return {**{name: result[name] for name in names if name in result}, **self._beside()}
 
-    @property
+    @cached_property
     def n_examples(self) -> int:
         """How many examples the split has."""
         row = self.source.ask(f"SELECT count(*) FROM {self.split}").fetchone()
@@ -121,17 +122,19 @@ class SplitReader:
     def _collected(
         self, places: Sequence[int], free: int | None, some: bool, chosen: Sequence[int]
     ) -> "_Collected":
-        """Ask for the places of ones and of missing losses of every configuration, and check that
-        each has every example once."""
+        """Ask for the places of ones of every configuration, and check that each configuration has
+        every example once."""
         keys = ", ".join(f"CAST(c{i} AS VARCHAR) AS k{i}" for i in self._width)
         by = ", ".join(f"c{i}" for i in self._width)
         code = "USMALLINT" if self.n_examples <= 2**16 else "UINTEGER"
         losses = "".join(
-            f", list(CAST(code AS {code})) FILTER (WHERE x{i} = 1) AS ones{i}"
-            f", list(CAST(code AS {code})) FILTER (WHERE x{i} IS NULL) AS missing{i}"
-            f", count(*) FILTER (WHERE x{i} NOT IN (0, 1)) AS others{i}"
-            if i != free
-            else f", min(x{i}) AS least{i}, max(x{i}) AS most{i}, count(x{i}) AS there{i}"
+            f", min(x{i}) AS least{i}, max(x{i}) AS most{i}, count(x{i}) AS there{i}"
+            + (
+                f", list(CAST(code AS {code})) FILTER (WHERE x{i} = 1) AS ones{i}"
+                f", sum(CAST(x{i} AS DOUBLE) * (1 - x{i})) AS between{i}"
+                if i != free
+                else ""
+            )
             for i in places
         )
         differing = "".join(
@@ -272,7 +275,7 @@ class SplitReader:
 
 @dataclass(frozen=True)
 class _Collected:
-    """What DuckDB gathered of every configuration: the places of ones and of missing losses.
+    """What DuckDB gathered of every configuration: the places of ones, and the range of losses.
 
     ``of``: the row of losses that each row of ``table`` belongs to.
     """
@@ -284,9 +287,7 @@ class _Collected:
 
     def n_missing(self, place: int) -> int:
         """Count the losses of a column that are missing."""
-        if f"there{place}" in self.table:
-            return int((self.table["n"] - self.table[f"there{place}"]).sum())
-        return sum(map(len, _lists(self.table[f"missing{place}"])))
+        return int((self.table["n"] - self.table[f"there{place}"]).sum())
 
     def constants(self, place: int) -> Array | None:
         """Return the one number of every configuration; None where some have several."""
@@ -297,19 +298,16 @@ class _Collected:
         values[self.of] = least
         return values if len(self.of) == self.n_configs else None
 
-    def zeros_and_ones(self, place: int) -> PackedLosses | Array | None:
-        """Return 0/1 losses: packed, or with NaN where some are missing; None where others are."""
-        if self.table[f"others{place}"].any():
+    def zeros_and_ones(self, place: int) -> PackedLosses | None:
+        """Return losses that are all 0 or 1; None where some are missing, or are other numbers."""
+        least, most, between = (
+            np.ma.getdata(self.table[f"{name}{place}"]) for name in ("least", "most", "between")
+        )
+        # Numbers from 0 to 1 are all 0 or 1 where x (1 - x), which is never negative, sums to 0.
+        if self.n_missing(place) or (least < 0).any() or (most > 1).any() or between.any():
             return None
-        ones, missing = _lists(self.table[f"ones{place}"]), _lists(self.table[f"missing{place}"])
-        if any(map(len, missing)):
-            values = np.zeros((self.n_configs, self.n_examples), dtype=np.float16)
-            for row, at_one, at_none in zip(self.of, ones, missing, strict=True):
-                values[row, at_one] = 1
-                values[row, at_none] = np.nan
-            return values
         bits = np.zeros((self.n_configs, (self.n_examples + 7) // 8), dtype=np.uint8)
-        for row, at_one in zip(self.of, ones, strict=True):
+        for row, at_one in zip(self.of, _lists(self.table[f"ones{place}"]), strict=True):
             one = np.zeros(self.n_examples, dtype=bool)
             one[at_one] = True
             bits[row] |= np.packbits(one)
