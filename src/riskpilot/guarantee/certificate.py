@@ -70,6 +70,9 @@ class Certificate:
         The numbers of examples, and of configurations that were considered.
     configs : list of dict, or None
         What every row that was considered stands for; None where rows go by their index.
+    table : dict, or None
+        Which columns of a table said what its rows are about, and the seed with which its examples
+        were drawn into two splits, where they were; None where the losses came as arrays.
     candidates : list of dict
         The configurations that were tested, in testing order, with their numbers on validation.
     space : dict, or None
@@ -109,6 +112,7 @@ class Certificate:
     n_calibration: int
     n_configs: int
     configs: list[dict[str, Any]] | None
+    table: dict[str, Any] | None
     candidates: list[dict[str, Any]]
     space: dict[str, Any] | None
     estimates: list[list[float]] | None
@@ -278,6 +282,7 @@ def issue(question: Question, result: TestResult, use: Use) -> Certificate:
         n_calibration=result.n_calibration,
         n_configs=plan.n_configs,
         configs=None if question.configs is None else list(question.configs),
+        table=None if question.table is None else dict(question.table),
         candidates=candidates,
         space=question.space,
         estimates=None if plan.estimates is None else [list(row) for row in plan.estimates],

@@ -92,6 +92,9 @@ _CERTIFICATE = record(
     n_calibration=whole(1),
     n_configs=whole(1),
     configs=optional(list_of(mapping_of(anything))),
+    table=optional(
+        record(config=list_of(text), example=optional(text), split=anything, draw=optional(whole()))
+    ),
     candidates=list_of(_CANDIDATE),
     space=optional(mapping_of(mapping_of(anything))),
     estimates=optional(list_of(list_of(number()))),

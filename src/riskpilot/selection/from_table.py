@@ -117,9 +117,12 @@ def select_from_losses(
         )
     check_disjoint(seen, sealed)
     result = run_test(question.plan, sealed, procedure)
-    rows = range(seen.n_configs)
-    background = Background([config_of(names, row) for row in rows], rows)
-    return conclude(question, seen, result, background=background)
+    return conclude(question, seen, result, background=every_config(names, seen.n_configs))
+
+
+def every_config(configs: Sequence[Mapping[str, Any]] | None, n: int) -> Background:
+    """Make the background of a selection from a table: all of its configurations."""
+    return Background([config_of(configs, row) for row in range(n)], range(n))
 
 
 def check_limits(problem: Problem) -> None:

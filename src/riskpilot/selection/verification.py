@@ -76,7 +76,8 @@ class Brought:
 
     ``validation``, ``calibration``: losses as `select_from_losses` takes them; calibration may hold
     the candidates alone, in testing order. ``configs``: what the rows stand for; ``space``: the
-    search space as JSON; ``use`` and ``trials``: what the ledger says. None where it is not at
+    search space as JSON; ``use`` and ``trials``: what the ledger says; ``table``: which columns a
+    table was read from. None where it is not at
     hand, and then it is taken from the certificate.
     """
 
@@ -86,6 +87,7 @@ class Brought:
     space: Mapping[str, Any] | None = None
     use: Use | None = None
     trials: Sequence[int] | None = None
+    table: Mapping[str, Any] | None = None
 
 
 def compare(
@@ -122,6 +124,7 @@ def compare(
         space=None if certificate.space is None else space,
         trials=trials,
         search_seed=None if trials is None else certificate.seeds["search"],
+        table=certificate.table if brought.table is None else brought.table,
     )
     opened = calibration_losses(problem, brought.calibration)
     rows = _rows(question.plan, opened, certificate)
