@@ -28,8 +28,7 @@ from riskpilot.study.as_tables import (
     without_password,
 )
 from riskpilot.study.questions.question_ledger import trials_of
-from riskpilot.tables import read_losses, save_losses
-from riskpilot.tables import LossTable
+from riskpilot.tables import LossTable, read_losses, save_losses
 
 CONFIGS = [{"size": 1}, {"size": 2}, {"size": 10}]
 

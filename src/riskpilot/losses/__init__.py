@@ -1,5 +1,6 @@
 """Losses on their way in: checked, counted, digested, and kept apart by purpose."""
 
+from riskpilot.losses.counts import CountedLosses
 from riskpilot.losses.evaluation import Evaluation, LossMapping, check_names
 from riskpilot.losses.intake import (
     NumbersOfTexts,
@@ -25,6 +26,7 @@ from riskpilot.losses.values import measure, value_of, weighted
 
 __all__ = [
     "CalibrationLosses",
+    "CountedLosses",
     "Evaluation",
     "LossMapping",
     "NumbersOfTexts",

@@ -16,6 +16,7 @@ from riskpilot.losses.beside import (
     read_numbers,
     read_weights,
 )
+from riskpilot.losses.counts import CountedLosses, read_counts
 from riskpilot.losses.evaluation import LossMapping
 from riskpilot.losses.intake import number_array
 from riskpilot.losses.packed import PackedLosses
@@ -111,6 +112,10 @@ def summary_of(risk: Risk, records: Sequence[Recorded]) -> AnySummary:
 def read_risk(risk: Risk, losses: npt.ArrayLike, beside: LossMapping, split: str) -> RiskLosses:
     """Check the losses of one risk, shape (configurations, examples), and take their sums."""
     check_scale(risk)
+    if isinstance(losses, CountedLosses):
+        counts, m = read_counts(risk, losses, split)
+        digests = map(_digest_count, counts.n.tolist(), counts.above_zero.tolist())
+        return RiskLosses(risk, None, m, counts, tuple(digests))
     what = f"{split}: the losses of {risk.name!r}"
     if isinstance(losses, PackedLosses) and _stays_packed(risk) and 0 not in losses.shape:
         m = losses.n_examples
@@ -262,6 +267,10 @@ def _digest_row(risk: Risk, row: Array) -> bytes:
     values = np.array(row, dtype="<f8") + 0.0  # the zero below zero is zero
     values[np.isnan(values)] = np.nan  # one bit pattern for every NaN
     return hashlib.sha256(b"float64:%d:" % row.size + values.tobytes()).digest()
+
+
+def _digest_count(n: int, count: int) -> bytes:
+    return hashlib.sha256(b"count:%d:%d" % (n, count)).digest()
 
 
 def _digest_bits(m: int, bits: Array) -> bytes:

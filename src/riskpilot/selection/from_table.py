@@ -18,7 +18,9 @@ from riskpilot.guarantee import (
     run_test,
 )
 from riskpilot.losses import (
+    CalibrationLosses,
     LossMapping,
+    ValidationLosses,
     calibration_losses,
     check_disjoint,
     check_ids,
@@ -105,16 +107,12 @@ def select_from_losses(
     check_procedure(procedure)
     check_ids(validation_ids, calibration_ids)
     seen = validation_losses(problem, validation)
-    names = _configs(configs, seen.n_configs)
+    names = named_configs(configs, seen.n_configs)
     plan = freeze_plan(seen, procedure=procedure, seed=seed)
     question = Question(problem, plan, procedure, names)
     check_memory(validation, calibration)
     sealed = calibration_losses(problem, calibration)
-    if sealed.n_configs != seen.n_configs:
-        raise LossError(
-            f"Validation has {seen.n_configs} configurations and calibration {sealed.n_configs}. "
-            f"Row i of both must belong to the same configuration."
-        )
+    check_same_configs(seen, sealed)
     check_disjoint(seen, sealed)
     result = run_test(question.plan, sealed, procedure)
     return conclude(question, seen, result, background=every_config(names, seen.n_configs))
@@ -125,13 +123,22 @@ def every_config(configs: Sequence[Mapping[str, Any]] | None, n: int) -> Backgro
     return Background([config_of(configs, row) for row in range(n)], range(n))
 
 
+def check_same_configs(validation: ValidationLosses, calibration: CalibrationLosses) -> None:
+    """Refuse calibration losses of another number of configurations."""
+    if calibration.n_configs != validation.n_configs:
+        raise LossError(
+            f"Validation has {validation.n_configs} configurations and calibration "
+            f"{calibration.n_configs}. Row i of both must belong to the same configuration."
+        )
+
+
 def check_limits(problem: Problem) -> None:
     """Refuse to open calibration data while a limit is open."""
     for risk in problem.risks:
         _ = risk.unit_limit
 
 
-def _configs(
+def named_configs(
     configs: Sequence[Mapping[str, Any]] | None, n: int
 ) -> tuple[dict[str, Any], ...] | None:
     """Check that there is one plain mapping for each of the n rows of losses."""

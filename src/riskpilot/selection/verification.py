@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from riskpilot.losses import (
     validation_losses,
 )
 from riskpilot.problem import Problem
+from riskpilot.selection.from_counts import COUNTS, counted
 
 Configs = Sequence[Mapping[str, Any]]
 Smooth = Callable[[Mapping[str, Any], Configs, ValidationLosses], FloatArray | None]
@@ -97,6 +98,7 @@ def compare(
     asked = Problem.from_dict(certificate.problem)
     spend = certificate.use["spend"]
     problem = Problem(asked.risks, asked.minimize, asked.delta * spend)
+    brought = _as_asked(certificate, problem, brought)
     seen = validation_losses(problem, brought.validation)
     if seen.n_configs != certificate.n_configs:
         return [
@@ -137,6 +139,17 @@ def compare(
     result = run_test(question.plan, opened, procedure, rows)
     found = issue(question, result, _use(certificate, brought))
     return [*differences, *_differences(found, certificate)]
+
+
+def _as_asked(certificate: Certificate, problem: Problem, brought: Brought) -> Brought:
+    """Take pairs of sums and numbers as counts where the question was put to counts."""
+    if certificate.table is None or dict(certificate.table) != dict(COUNTS):
+        return brought
+    return replace(
+        brought,
+        validation=counted(problem, brought.validation, "validation"),
+        calibration=counted(problem, brought.calibration, "calibration"),
+    )
 
 
 def _configs(certificate: Certificate, brought: Brought) -> tuple[dict[str, Any], ...] | None:

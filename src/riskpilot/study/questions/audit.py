@@ -27,13 +27,13 @@ from riskpilot.guarantee import (
 )
 from riskpilot.losses import LossMapping, ValidationLosses
 from riskpilot.problem import Problem
-from riskpilot.selection import Brought, Configs, Verification, compare
+from riskpilot.selection import Brought, Configs, Verification, compare, wanted_columns
 from riskpilot.study.as_tables import is_storage, open_study, study_losses
 from riskpilot.study.kept.trials import finished
 from riskpilot.study.questions.asking import space_as_json, space_from_json
 from riskpilot.study.questions.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
 from riskpilot.study.smoothing import smoothed_risks
-from riskpilot.tables import read_losses
+from riskpilot.tables import Columns, is_archive, open_table, read_losses
 
 
 def verify(
@@ -130,6 +130,8 @@ def audit(
         study = open_study(losses, study_name, artifacts)
         return verify(certificate, study=study, seal=sealed)
     problem = Problem.from_dict(certificate.problem)
+    if certificate.table is not None and not is_archive(losses):
+        return _audit_long_table(certificate, problem, losses, sealed)
     table = read_losses(losses, problem.labels)
     table = table.only([*problem.names, *problem.beside], problem.minimize)
     return verify(
@@ -139,6 +141,30 @@ def audit(
         configs=table.configs,
         seal=sealed,
     )
+
+
+def _audit_long_table(
+    certificate: Certificate, problem: Problem, losses: str, seal: Seal | None
+) -> Verification:
+    """Compute a certificate again from a long table, read as it was when the question was asked."""
+    assert certificate.table is not None
+    columns = Columns.from_dict(certificate.table)
+    rows = [candidate["row"] for candidate in certificate.candidates]
+    with open_table(losses, columns, wanted_columns(problem)) as table:
+        if rows and max(rows) >= len(table.configs):
+            return Verification(
+                (
+                    f"the table has {len(table.configs):,} configurations, the certificate says "
+                    f"that {certificate.n_configs:,} were considered",
+                )
+            )
+        return verify(
+            certificate,
+            validation=table.read("validation", free=problem.minimize),
+            calibration=table.read("calibration", rows=rows, free=problem.minimize),
+            configs=table.configs,
+            seal=seal,
+        )
 
 
 def _was_certificate(path: Path) -> bool:
