@@ -71,8 +71,9 @@ class Certificate:
     configs : list of dict, or None
         What every row that was considered stands for; None where rows go by their index.
     table : dict, or None
-        Which columns of a table said what its rows are about, and the seed with which its examples
-        were drawn into two splits, where they were; None where the losses came as arrays.
+        That the losses came as counts; or which columns of a table said what its rows are about,
+        and the seed with which its examples were drawn into two splits, where they were. None
+        where the losses came as arrays.
     candidates : list of dict
         The configurations that were tested, in testing order, with their numbers on validation.
     space : dict, or None

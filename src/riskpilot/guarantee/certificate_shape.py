@@ -57,6 +57,26 @@ def some_runs(value: Any, place: str) -> None:
         raise ShapeError(f"{place} must be ascending runs of trial numbers, but it is {value}")
 
 
+def a_table(value: Any, place: str) -> None:
+    """Accept what is said of a table of losses: that it held counts, or which columns it had."""
+    if isinstance(value, dict) and value.get("kind") == "counts":
+        record(kind=text)(value, place)
+        return
+    record(
+        kind=text,
+        config=list_of(text),
+        example=optional(text),
+        split=anything,
+        draw=optional(whole()),
+    )(value, place)
+    share = isinstance(value["split"], float) and 0 < value["split"] < 1
+    if value["kind"] != "rows" or not (share or isinstance(value["split"], str)):
+        raise ShapeError(
+            f"{place} must be counts, or rows with the column or the share of their split, but it "
+            f"is {value}"
+        )
+
+
 _P = number(-1e300, 1e-6)
 _LEVEL = number(0.0, 1.0)
 VERSIONS = record(riskpilot=text, numpy=text, scipy=text, optuna=text)
@@ -92,9 +112,7 @@ _CERTIFICATE = record(
     n_calibration=whole(1),
     n_configs=whole(1),
     configs=optional(list_of(mapping_of(anything))),
-    table=optional(
-        record(config=list_of(text), example=optional(text), split=anything, draw=optional(whole()))
-    ),
+    table=optional(a_table),
     candidates=list_of(_CANDIDATE),
     space=optional(mapping_of(mapping_of(anything))),
     estimates=optional(list_of(list_of(number()))),

@@ -56,12 +56,11 @@ def read_counts(risk: Risk, counted: CountedLosses, split: str) -> tuple[Summary
 def _whole(values: object, what: str) -> IntArray:
     """Read whole numbers, whatever type they have."""
     array: Array = number_array(values, what)
-    if array.dtype.kind == "f":
-        if not (np.isfinite(array) & (array == np.rint(array))).all():
-            raise LossError(
-                f"{what} must be whole numbers, but they are {shown(values)}. Counts are of 0/1 "
-                f"losses; others go to select_from_losses."
-            )
+    if array.dtype.kind == "f" and not (np.isfinite(array) & (array == np.rint(array))).all():
+        raise LossError(
+            f"{what} must be whole numbers, but they are {shown(values)}. Counts are of 0/1 "
+            f"losses; others go to select_from_losses."
+        )
     if array.size and float(np.abs(array.astype(np.float64)).max()) >= _MOST:
         raise LossError(f"{what} must be below 2^53, but one is larger. Count fewer losses.")
     return np.asarray(array, dtype=np.int64)

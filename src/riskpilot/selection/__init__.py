@@ -1,5 +1,6 @@
 """The verdict: what was chosen, in words and on a page, and its verification."""
 
+from riskpilot.selection.from_counts import select_from_counts
 from riskpilot.selection.from_frame import select_from_frame, wanted_columns
 from riskpilot.selection.from_table import check_limits, select_from_losses
 from riskpilot.selection.verdict import Selection, conclude
@@ -15,6 +16,7 @@ __all__ = [
     "compare",
     "conclude",
     "left_out_in_words",
+    "select_from_counts",
     "select_from_frame",
     "select_from_losses",
     "wanted_columns",

@@ -35,6 +35,7 @@ class Columns:
     def to_dict(self) -> dict[str, Any]:
         """Write the columns in plain JSON values, for a certificate."""
         return {
+            "kind": "rows",
             "config": list(self.config),
             "example": self.example,
             "split": self.split,

@@ -130,6 +130,11 @@ def audit(
         study = open_study(losses, study_name, artifacts)
         return verify(certificate, study=study, seal=sealed)
     problem = Problem.from_dict(certificate.problem)
+    if certificate.table is not None and certificate.table["kind"] == "counts":
+        raise CertificateError(
+            "The certificate was made of counts, which no file of losses holds. Check it against "
+            "the counts: riskpilot.verify(certificate, validation=..., calibration=...)."
+        )
     if certificate.table is not None and not is_archive(losses):
         return _audit_long_table(certificate, problem, losses, sealed)
     table = read_losses(losses, problem.labels)
