@@ -74,6 +74,9 @@ class Certificate:
         That the losses came as counts; or which columns of a table said what its rows are about,
         and the seed with which its examples were drawn into two splits, where they were. None
         where the losses came as arrays.
+    known_order : bool
+        Whether the testing order was known before any data; ``validation`` of the candidates is
+        empty where no validation losses were needed.
     candidates : list of dict
         The configurations that were tested, in testing order, with their numbers on validation.
     space : dict, or None
@@ -114,6 +117,7 @@ class Certificate:
     n_configs: int
     configs: list[dict[str, Any]] | None
     table: dict[str, Any] | None
+    known_order: bool
     candidates: list[dict[str, Any]]
     space: dict[str, Any] | None
     estimates: list[list[float]] | None
@@ -259,7 +263,7 @@ def issue(question: Question, result: TestResult, use: Use) -> Certificate:
         {
             "config": config,
             "row": row,
-            "validation": dict(zip(names, risks, strict=True)),
+            "validation": dict(zip(names, risks, strict=True)) if plan.n_validation else {},
             "free": free,
             "log_p_validation": finite(log_p),
         }
@@ -284,6 +288,7 @@ def issue(question: Question, result: TestResult, use: Use) -> Certificate:
         n_configs=plan.n_configs,
         configs=None if question.configs is None else list(question.configs),
         table=None if question.table is None else dict(question.table),
+        known_order=plan.known_order,
         candidates=candidates,
         space=question.space,
         estimates=None if plan.estimates is None else [list(row) for row in plan.estimates],

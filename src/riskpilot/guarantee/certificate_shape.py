@@ -108,11 +108,12 @@ _CERTIFICATE = record(
     level=CONTENT["level"],
     promise=text,
     groups=CONTENT["groups"],
-    n_validation=whole(1),
+    n_validation=whole(),
     n_calibration=whole(1),
     n_configs=whole(1),
     configs=optional(list_of(mapping_of(anything))),
     table=optional(a_table),
+    known_order=flag,
     candidates=list_of(_CANDIDATE),
     space=optional(mapping_of(mapping_of(anything))),
     estimates=optional(list_of(list_of(number()))),
@@ -143,6 +144,8 @@ def check_certificate(data: Mapping[str, Any]) -> None:
             raise ShapeError(
                 f"chosen must be one of the {len(candidates)} candidates, but it is {chosen}"
             )
+        if not data["n_validation"] and not data["known_order"]:
+            raise ShapeError("n_validation must be above 0 where the order was not known")
         if data["use"]["spend"] == 0 or data["level"] == 0:
             raise ShapeError("level and use.spend must be above 0, but one of them is 0")
     except ShapeError as error:

@@ -20,6 +20,7 @@ from riskpilot.losses.splits import (
     CalibrationLosses,
     ValidationLosses,
     calibration_losses,
+    free_objective_alone,
     validation_losses,
 )
 from riskpilot.losses.values import measure, value_of, weighted
@@ -41,6 +42,7 @@ __all__ = [
     "check_losses",
     "check_memory",
     "check_names",
+    "free_objective_alone",
     "is_missing",
     "losses_from_predictions",
     "measure",

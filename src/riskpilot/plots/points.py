@@ -26,6 +26,8 @@ def validation_points(validation: ValidationLosses) -> FloatArray:
     """
     risks = [
         risk.from_unit(validation.risks[risk.name].summary.mean)
+        if validation.n_examples
+        else np.full(validation.n_configs, np.nan)
         for risk in validation.problem.risks
     ]
     return np.column_stack([*risks, validation.free])

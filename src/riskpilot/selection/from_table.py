@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from riskpilot.common import canonical, plain_configs
@@ -25,6 +26,7 @@ from riskpilot.losses import (
     check_disjoint,
     check_ids,
     check_memory,
+    free_objective_alone,
     validation_losses,
 )
 from riskpilot.problem import Problem
@@ -38,6 +40,7 @@ def select_from_losses(
     calibration: LossMapping,
     configs: Sequence[Mapping[str, Any]] | None = None,
     procedure: Procedure = fixed_sequence,
+    order: Sequence[int] | npt.NDArray[Any] | None = None,
     validation_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
     calibration_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
     seed: int = 0,
@@ -60,6 +63,11 @@ def select_from_losses(
         What the n rows stand for; their index by default.
     procedure : Procedure, default fixed_sequence
         How several candidates are tested.
+    order : sequence of int, optional
+        The rows from the safest to the riskiest, in an order that was known before any of these
+        losses, such as that of thresholds. They are tested in this order, and ``validation`` needs
+        only the free objective. Losses are then 0/1 where their name or their type says so:
+        a metric that riskpilot knows, booleans, or whole numbers.
     validation_ids : sequence, optional
         The identities of the k validation examples.
     calibration_ids : sequence, optional
@@ -106,16 +114,45 @@ def select_from_losses(
     check_limits(problem)
     check_procedure(procedure)
     check_ids(validation_ids, calibration_ids)
-    seen = validation_losses(problem, validation)
+    seen = seen_losses(problem, validation, calibration, known_order=order is not None)
     names = named_configs(configs, seen.n_configs)
-    plan = freeze_plan(seen, procedure=procedure, seed=seed)
+    known = None if order is None else _checked_order(order, seen.n_configs)
+    plan = freeze_plan(seen, procedure=procedure, seed=seed, known_order=known)
     question = Question(problem, plan, procedure, names)
     check_memory(validation, calibration)
     sealed = calibration_losses(problem, calibration)
     check_same_configs(seen, sealed)
-    check_disjoint(seen, sealed)
+    if seen.n_examples:
+        check_disjoint(seen, sealed)
     result = run_test(question.plan, sealed, procedure)
     return conclude(question, seen, result, background=every_config(names, seen.n_configs))
+
+
+def seen_losses(
+    problem: Problem, validation: LossMapping, calibration: LossMapping, *, known_order: bool
+) -> ValidationLosses:
+    """Read validation losses; with a known order the free objective may be all that there is."""
+    given = validation if isinstance(validation, Mapping) else {}
+    alone = problem.minimize in given and not any(name in given for name in problem.names)
+    if known_order and alone and isinstance(calibration, Mapping):
+        return free_objective_alone(problem, validation, calibration)
+    return validation_losses(problem, validation)
+
+
+def _checked_order(order: Any, n: int) -> tuple[int, ...]:
+    """Check that an order names rows of the losses, each at most once."""
+    rows = np.asarray(order) if isinstance(order, Sequence | np.ndarray) else np.zeros(0)
+    if isinstance(order, str) or rows.ndim != 1 or rows.dtype.kind not in "iu" or not rows.size:
+        raise LossError(
+            f"order lists the rows of the losses from the safest to the riskiest, as whole "
+            f"numbers, but it is {shown(order)}. Write order=range({n})."
+        )
+    if rows.min() < 0 or rows.max() >= n or len(np.unique(rows)) != len(rows):
+        raise LossError(
+            f"order names rows from 0 to {n - 1}, each at most once, but it is {shown(order)}. "
+            f"Leave out what is named twice or is no row."
+        )
+    return tuple(map(int, rows))
 
 
 def every_config(configs: Sequence[Mapping[str, Any]] | None, n: int) -> Background:

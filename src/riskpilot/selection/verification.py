@@ -28,10 +28,10 @@ from riskpilot.losses import (
     LossMapping,
     ValidationLosses,
     calibration_losses,
-    validation_losses,
 )
 from riskpilot.problem import Problem
 from riskpilot.selection.from_counts import COUNTS, counted
+from riskpilot.selection.from_table import seen_losses
 
 Configs = Sequence[Mapping[str, Any]]
 Smooth = Callable[[Mapping[str, Any], Configs, ValidationLosses], FloatArray | None]
@@ -99,7 +99,12 @@ def compare(
     spend = certificate.use["spend"]
     problem = Problem(asked.risks, asked.minimize, asked.delta * spend)
     brought = _as_asked(certificate, problem, brought)
-    seen = validation_losses(problem, brought.validation)
+    known_order = [candidate["row"] for candidate in certificate.candidates]
+    seen = seen_losses(
+        problem, brought.validation, brought.calibration, known_order=certificate.known_order
+    )
+    if certificate.known_order and (not known_order or max(known_order) >= seen.n_configs):
+        return [f"the order names rows that are not among the {seen.n_configs:,} of the losses"]
     if seen.n_configs != certificate.n_configs:
         return [
             f"the losses are of {seen.n_configs:,} configurations, the certificate says that "
@@ -119,6 +124,7 @@ def compare(
             procedure=procedure,
             seed=certificate.seeds["test"] or 0,
             entropy=certificate.seeds["entropy"],
+            known_order=known_order if certificate.known_order else None,
         ),
         procedure=procedure,
         configs=configs,

@@ -382,6 +382,8 @@ def _trusted(
             f"that the procedure {own!r} keeps the chance of any false pass at delta: it is not "
             f"riskpilot's own"
         )
+    if certificate.known_order:
+        trusted.append("that the testing order was known before any of the losses")
     if study is not None and seal is None:
         trusted.append(
             "that nobody wrote the whole storage anew, ledger included; a seal made beforehand or "
