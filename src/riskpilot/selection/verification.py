@@ -175,13 +175,13 @@ def _trials(certificate: Certificate, brought: Brought) -> tuple[int, ...] | Non
 
 
 def _use(certificate: Certificate, brought: Brought) -> Use:
-    """Say which use of the data it is, by the ledger where there is one; tables have none."""
+    """Say which use of the data it is, by the ledger where there is one."""
     if brought.use is not None:
         return brought.use
     created, versions = certificate.created, certificate.versions
-    if certificate.trials is None:
-        return Use(created=created, versions=versions)
     use = certificate.use
+    if certificate.trials is None and use["ledger"] is None:
+        return Use(created=created, versions=versions)
     return Use(use["number"], use["ledger"], tuple(use["elsewhere"]), created, versions)
 
 
