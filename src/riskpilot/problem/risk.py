@@ -1,6 +1,6 @@
 """A limit on a number made of losses: what is limited, in which direction, and in which words."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass, replace
 from typing import Any, Self, TypeVar
 
@@ -12,10 +12,8 @@ from riskpilot.errors import ProblemError, shown
 from riskpilot.problem import names
 from riskpilot.statistics import (
     P_VALUES,
-    Difference,
-    GroupGap,
+    STATISTICS,
     Mean,
-    Ratio,
     Statistic,
     from_dict,
     is_statistic,
@@ -133,8 +131,7 @@ class Risk:
         if self.statistic is not None and not is_statistic(self.statistic):
             raise ProblemError(
                 f"Risk {name!r}: the statistic says what is limited about the losses, but it is "
-                f"{shown(self.statistic)}. Use Mean(), WorstGroup(), GroupGap(), Ratio(), "
-                f"Quantile(0.95), CVaR(0.95) or Difference()."
+                f"{shown(self.statistic)}. Use one of {_listed(STATISTICS)}."
             )
         if not isinstance(self.p_value, str) or self.p_value not in P_VALUES:
             raise ProblemError(
@@ -205,8 +202,8 @@ class Risk:
         if self.groups != "groups" and not self.needs_groups:
             raise ProblemError(
                 f"Risk {name!r}: a limit on the {self.words or 'mean'} knows no groups, but groups "
-                f"is {self.groups!r}. Say what is limited, statistic=WorstGroup(), GroupGap() or "
-                f"Ratio(); or leave groups out."
+                f"is {self.groups!r}. Say what is limited, as its statistic, by one of "
+                f"{_listed(kind for kind in STATISTICS if kind.needs_groups)}; or leave groups out."
             )
         if statistic.from_zero and self.low != 0:
             raise ProblemError(
@@ -320,6 +317,7 @@ class Risk:
     def label(self) -> str:
         """What the numbers of this risk are called: "1 - recall", where they are those of misses.
 
+        >>> from riskpilot import GroupGap
         >>> Risk("recall", 0.1, statistic=GroupGap()).label
         'gap of recall'
         """
@@ -328,18 +326,7 @@ class Risk:
     @property
     def subject(self) -> str:
         """What the limit is on: the name, and before it what turns its direction."""
-        known = names.meaning(self.name)
-        if known is not None and known.statistic is not None:
-            return self.name  # it says what is limited
-        larger = known is not None and known.metric.better_when_larger
-        match self.statistic:
-            case Ratio() if self.complement:
-                return f"ratio of {self.name}"
-            case GroupGap() if larger:
-                return f"gap of {self.name}"
-            case Difference() if larger:
-                return f"drop of {self.name}"
-        return self.name
+        return names.subject(self.name, self.statistic, lower=self.complement)
 
     @property
     def words(self) -> str:
@@ -533,3 +520,8 @@ class Risk:
 
     def __str__(self) -> str:
         return self.says()
+
+
+def _listed(statistics: Iterable[type[Statistic]]) -> str:
+    """Write how statistics are made, with their defaults."""
+    return ", ".join(f"{statistic.__name__}()" for statistic in statistics)
