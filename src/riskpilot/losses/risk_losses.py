@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import Array, FloatArray
+from riskpilot.common import Array, FloatArray, Places
 from riskpilot.errors import LossError
 from riskpilot.losses.beside import (
     digest_of_bytes,
@@ -90,7 +90,7 @@ class RiskLosses:
             return bits.astype(np.float64)
         return to_unit(self.rows(rows), self.risk)
 
-    def unit_part(self, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> FloatArray:
+    def unit_part(self, rows: Places, columns: Places) -> FloatArray:
         """Losses on the unit scale, shape (len(rows), len(columns)), without unpacking all of a
         row."""
         values = self.values

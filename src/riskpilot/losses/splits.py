@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import FloatArray
+from riskpilot.common import FloatArray, IntArray
 from riskpilot.errors import LossError
 from riskpilot.losses.beside import digest_of_bytes
 from riskpilot.losses.evaluation import LossMapping, check_names
@@ -35,6 +35,11 @@ class _Losses:
             risk.from_unit(self.risks[risk.name].summary.mean) for risk in self.problem.risks
         ]
         return np.column_stack(columns)
+
+    @property
+    def counted(self) -> IntArray:
+        """How many examples count for each risk and configuration, shape (n, c)."""
+        return np.column_stack([self.risks[name].summary.n for name in self.problem.names])
 
     @property
     def n_examples(self) -> int:

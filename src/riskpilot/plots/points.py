@@ -24,11 +24,7 @@ def validation_points(validation: ValidationLosses) -> FloatArray:
     array of shape (n, c + 1)
         The values of the c risks, in the units of their losses, then the free objective.
     """
-    risks = [
-        risk.from_unit(validation.risks[risk.name].summary.mean)
-        for risk in validation.problem.risks
-    ]
-    return np.column_stack([*risks, validation.free])
+    return np.column_stack([validation.values, validation.free])
 
 
 def escaped(text: object) -> str:

@@ -14,8 +14,8 @@ from riskpilot.guarantee import (
     SearchOutline,
     TestPlan,
     TestResult,
-    interval,
     non_dominated,
+    region_of,
 )
 from riskpilot.losses import ValidationLosses
 from riskpilot.plots.points import (
@@ -83,7 +83,7 @@ def trade_off(
     scene = _Scene(
         plan.problem,
         validation_points(validation),
-        search.intervals if search else _intervals(plan, result, validation),
+        search.intervals if search else tuple(region_of(validation, result.n_calibration)),
         search,
         _Tested(plan.order, result.passed, chosen),
         hover_labels(background, len(validation.free)),
@@ -364,25 +364,3 @@ def _window(x: FloatArray, risk: Risk) -> list[float]:
     known = np.append(x, [] if risk.limit is None else [risk.limit])
     margin = 0.06 * max(float(np.ptp(known)), 1e-9)
     return [float(known.min()) - margin, float(known.max()) + margin]
-
-
-def _intervals(
-    plan: TestPlan, result: TestResult, validation: ValidationLosses
-) -> tuple[Interval, ...]:
-    """Compute the region of interest of a table, where no search has."""
-    parts = []
-    for risk in plan.problem.risks:
-        summary = validation.risks[risk.name].summary
-        n = max(int(np.median(summary.n)), 1)
-        nearest = int(np.argmin(np.abs(summary.mean - risk.unit_limit)))
-        parts.append(
-            interval(
-                risk,
-                plan.families[risk.name],
-                n_validation=n,
-                n_calibration=max(round(result.n_calibration * n / plan.n_validation), 1),
-                delta=plan.problem.delta,
-                std=float(summary.standard_deviation[nearest]),
-            )
-        )
-    return tuple(parts)

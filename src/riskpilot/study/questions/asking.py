@@ -58,7 +58,7 @@ def select(
 ) -> Selection:
     """Test a study's candidates on calibration data and choose the best one that passes.
 
-    This is the paper's Algorithm 1. The question is written to the study's ledger; the same
+    This is the paper's Algorithm 2. The question is written to the study's ledger; the same
     question gives the same certificate again.
 
     Parameters
