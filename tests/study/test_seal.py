@@ -235,5 +235,5 @@ def test_what_is_no_seal_is_refused(study, tmp_path):
         rp.Seal.load(certificate.save(tmp_path / "certificate.json"))
     with pytest.raises(rp.CertificateError, match="cannot be written"):
         rp.seal(study, spend=0.5).save(tmp_path / "no" / "folder.json")
-    with pytest.raises(rp.StudyError, match="select takes a study"):
+    with pytest.raises(rp.StudyError, match="create_study is needed"):
         rp.seal("study.db")

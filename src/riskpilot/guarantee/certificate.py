@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from riskpilot.common import card, digest_of, one_minus, percent, signed_files
-from riskpilot.guarantee.certificate_shape import SCHEMA, check_certificate
+from riskpilot.guarantee.certificate_shape import SCHEMA, a_certificate
 from riskpilot.guarantee.procedures import Procedure, custom_name, describe
 from riskpilot.guarantee.question import Question, config_of, groups_in_words
 from riskpilot.guarantee.testing import TestPlan, TestResult
@@ -205,9 +205,7 @@ class Certificate:
             If the text is no certificate, or was changed after it was written.
         """
         names = [field.name for field in fields(cls)]
-        data = signed_files.read_signed(text, "certificate", SCHEMA, names)
-        check_certificate(data)
-        return cls(**data)
+        return cls(**signed_files.read_signed(text, "certificate", SCHEMA, names, a_certificate))
 
     @classmethod
     def load(cls, path: str | Path) -> "Certificate":

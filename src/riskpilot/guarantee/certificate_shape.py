@@ -18,10 +18,11 @@ from riskpilot.common import (
     optional,
     real,
     record,
+    signed_files,
     text,
     whole,
 )
-from riskpilot.errors import CertificateError, RiskpilotError
+from riskpilot.errors import RiskpilotError
 from riskpilot.guarantee.question import numbers_of, runs
 from riskpilot.problem import Problem
 
@@ -81,7 +82,7 @@ _CANDIDATE = record(
     free=number(),
     log_p_validation=_P,
 )
-_CERTIFICATE = record(
+_FIELDS = record(
     schema=text,
     created=moment,
     problem=CONTENT["asked"],
@@ -113,18 +114,18 @@ _CERTIFICATE = record(
 )
 
 
+def a_certificate(data: Any, place: str) -> None:
+    """Accept the fields of a certificate."""
+    _FIELDS(data, place)
+    candidates, chosen = data["candidates"], data["chosen"]
+    if chosen is not None and chosen >= len(candidates):
+        raise ShapeError(
+            f"chosen must be one of the {len(candidates)} candidates, but it is {chosen}"
+        )
+    if data["use"]["spend"] == 0 or data["level"] == 0:
+        raise ShapeError("level and use.spend must be above 0, but one of them is 0")
+
+
 def check_certificate(data: Mapping[str, Any]) -> None:
     """Raise one sentence where a field is not what it must be."""
-    try:
-        _CERTIFICATE(data, "")
-        candidates, chosen = data["candidates"], data["chosen"]
-        if chosen is not None and chosen >= len(candidates):
-            raise ShapeError(
-                f"chosen must be one of the {len(candidates)} candidates, but it is {chosen}"
-            )
-        if data["use"]["spend"] == 0 or data["level"] == 0:
-            raise ShapeError("level and use.spend must be above 0, but one of them is 0")
-    except ShapeError as error:
-        raise CertificateError(
-            f"The certificate is malformed: {error}. Take an untouched copy."
-        ) from None
+    signed_files.check_form(data, "certificate", a_certificate)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from riskpilot.common import (
-    ShapeError,
     anything,
     canonical,
     card,
@@ -20,7 +19,6 @@ from riskpilot.common import (
     text,
     whole,
 )
-from riskpilot.errors import CertificateError
 from riskpilot.guarantee.certificate import Certificate, now, versions
 from riskpilot.guarantee.certificate_shape import CONTENT, VERSIONS
 from riskpilot.guarantee.question import Question, question_in_words
@@ -29,7 +27,7 @@ from riskpilot.statistics import GroupName
 
 SCHEMA = "riskpilot-seal/1"
 
-_SEAL = record(
+_FIELDS = record(
     schema=text,
     created=moment,
     study=text,
@@ -162,9 +160,7 @@ class Seal:
         """
         text = signed_files.load(path, "seal")
         names = [field.name for field in fields(cls)]
-        data = signed_files.read_signed(text, "seal", SCHEMA, names)
-        _check_seal(data)
-        return cls(**data)
+        return cls(**signed_files.read_signed(text, "seal", SCHEMA, names, _FIELDS))
 
     def __str__(self) -> str:
         n = 0 if self.configs is None else len(self.configs)
@@ -181,14 +177,6 @@ class Seal:
 
     def _repr_html_(self) -> str:
         return card("Seal", str(self).splitlines(), rows=[("created", self.created)])
-
-
-def _check_seal(data: Mapping[str, Any]) -> None:
-    """Refuse fields that do not have the form of a seal's."""
-    try:
-        _SEAL(data, "")
-    except ShapeError as error:
-        raise CertificateError(f"The seal is malformed: {error}. Take an untouched copy.") from None
 
 
 def make_seal(question: Question, study: str, questions: int) -> Seal:
@@ -208,7 +196,7 @@ def make_seal(question: Question, study: str, questions: int) -> Seal:
 def differences_from_seal(seal: Seal, certificate: Certificate) -> list[str]:
     """Say where a certificate answers another question than the one that was sealed."""
     sealed: Mapping[str, Any] = asdict(seal)
-    _check_seal(sealed)
+    signed_files.check_form(sealed, "seal", _FIELDS)
     found = {**certificate.content, "configs": certificate.configs}
     differing = [name for name in _WORDS if canonical(sealed[name]) != canonical(found[name])]
     found_apart = [

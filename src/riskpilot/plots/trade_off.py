@@ -24,7 +24,7 @@ from riskpilot.plots.points import (
     kept,
     validation_points,
 )
-from riskpilot.plots.style import BLUE, GREEN, GREY, ORANGE, RED, SKY, styled
+from riskpilot.plots.style import BLUE, GREEN, GREY, LIMIT_LINE, ORANGE, REGION_SHADE, SKY, styled
 from riskpilot.problem import Problem, Risk
 
 _NUMBERS = 12  # how many positions of the test are written out: more would hide each other
@@ -166,8 +166,8 @@ def risk_plane(
         line_width=0,
         layer="below",
     )
-    figure.add_vline(x=one.limit, line={"color": RED, "width": 2})
-    figure.add_hline(y=other.limit, line={"color": RED, "width": 2})
+    figure.add_vline(x=one.limit, line=LIMIT_LINE)
+    figure.add_hline(y=other.limit, line=LIMIT_LINE)
     figure.add_scatter(
         x=values[:, 0],
         y=values[:, 1],
@@ -211,9 +211,8 @@ def _draw_panel(figure: go.Figure, scene: _Scene, i: int) -> None:
     if part is not None and np.isfinite(part.high):
         _draw_region(figure, part, place, show)
     if risk.limit is not None:
-        line = {"color": RED, "width": 2}
-        figure.add_vline(x=risk.limit, line=line, exclude_empty_subplots=False, **place)
-        _key(figure, "limit", {"mode": "lines", "line": line}, place, show)
+        figure.add_vline(x=risk.limit, line=LIMIT_LINE, exclude_empty_subplots=False, **place)
+        _key(figure, "limit", {"mode": "lines", "line": LIMIT_LINE}, place, show)
     if len(scene.problem.risks) == 1:
         front = np.flatnonzero(non_dominated(np.column_stack([x, y])))
         front = front[np.argsort(x[front])]
@@ -247,16 +246,7 @@ def _draw_panel(figure: go.Figure, scene: _Scene, i: int) -> None:
 
 def _draw_region(figure: go.Figure, part: Interval, place: dict[str, Any], show: bool) -> None:
     """Shade the region of interest, and mark the largest value that passes."""
-    figure.add_vrect(
-        x0=part.low,
-        x1=part.high,
-        fillcolor=ORANGE,
-        opacity=0.14,
-        line_width=0,
-        layer="below",
-        exclude_empty_subplots=False,
-        **place,
-    )
+    figure.add_vrect(x0=part.low, x1=part.high, **REGION_SHADE, **place)
     dashed = {"color": ORANGE, "dash": "dash"}
     figure.add_vline(x=part.alpha_max, line=dashed, exclude_empty_subplots=False, **place)
     square = {"color": ORANGE, "opacity": 0.35, "symbol": "square", "size": 13}

@@ -283,11 +283,6 @@ def _check_question(
     study: optuna.Study, procedure: Procedure, problem: Problem | None, spend: float, smooth: bool
 ) -> tuple[Problem, float]:
     """Return the problem that is asked and the share of its delta, if both suit the study."""
-    if not isinstance(study, optuna.Study):
-        raise StudyError(
-            f"select takes a study, but got a {type(study).__name__}: {shown(study)}. "
-            f"Load it first: riskpilot.load_study(storage=...)."
-        )
     stored = problem_of(study)
     asked = stored if problem is None else problem
     if not isinstance(asked, Problem):

@@ -20,7 +20,7 @@ from riskpilot.common import (
     text,
     whole,
 )
-from riskpilot.errors import StudyError, shown
+from riskpilot.errors import StudyError
 from riskpilot.guarantee import (
     CONTENT,
     ELSEWHERE,
@@ -34,7 +34,7 @@ from riskpilot.guarantee import (
     versions,
 )
 from riskpilot.losses import CalibrationLosses, RiskLosses
-from riskpilot.study.kept.records import LEDGER_KEY
+from riskpilot.study.kept.records import LEDGER_KEY, require_study
 from riskpilot.study.storages import exclusive, storage_of
 
 _HEAD_KEY = f"{LEDGER_KEY}:head"
@@ -201,11 +201,7 @@ def entry_of(certificate: Certificate, entries: Sequence[dict[str, Any]]) -> dic
 
 def _read(study: optuna.Study) -> tuple[list[dict[str, Any]], dict[int, dict[str, Any]]]:
     """Read the entries and the outcomes, if both are whole."""
-    if not isinstance(study, optuna.Study):
-        raise StudyError(
-            f"A ledger belongs to a study, but got a {type(study).__name__}: {shown(study)}. "
-            f"Load it first: riskpilot.load_study(storage=...)."
-        )
+    require_study(study)
     attributes = study.user_attrs
     entries, head = attributes.get(LEDGER_KEY, []), attributes.get(_HEAD_KEY)
     found = {key: value for key, value in attributes.items() if key.startswith(_OUTCOME_KEY)}
