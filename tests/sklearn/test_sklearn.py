@@ -219,6 +219,7 @@ def test_threshold_leaves_the_classifier_as_it_is_and_clones_with_frozen():
     np.testing.assert_array_equal(made.predict_proba(X[TEST]), MODEL.predict_proba(X[TEST]))
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_threshold_keeps_what_the_classifier_says_of_its_features_and_forgets_an_earlier_fit():
     named = LogisticRegression().fit(X[TRAIN], Y[TRAIN])
     named.feature_names_in_ = np.array([f"x{i}" for i in range(X.shape[1])], dtype=object)
