@@ -39,20 +39,24 @@ def a_problem(value: Any, place: str) -> None:
         raise ShapeError(f"{place} must be a problem as riskpilot writes it, but it differs")
 
 
+_NAMED = record(name=text)
+_GRAPHICAL = record(name=text, weights=list_of(real), edges=list_of(list_of(real)))
+_CUSTOM = record(name=text, origin=text, digest=digest)
+_RUNS = list_of(list_of(whole(), 2))
+
+
 def a_procedure(value: Any, place: str) -> None:
     """Accept the description of a procedure."""
     name = value.get("name") if isinstance(value, dict) else None
-    shape = record(name=text)
-    if name == "graphical":
-        shape = record(name=text, weights=list_of(real), edges=list_of(list_of(real)))
-    elif isinstance(name, str) and name.startswith("custom: "):
-        shape = record(name=text, origin=text, digest=digest)
+    shape = _GRAPHICAL if name == "graphical" else _NAMED
+    if isinstance(name, str) and name.startswith("custom: "):
+        shape = _CUSTOM
     shape(value, place)
 
 
 def some_runs(value: Any, place: str) -> None:
     """Accept trial numbers as first and last of each run, in ascending order, without overlap."""
-    list_of(list_of(whole(), 2))(value, place)
+    _RUNS(value, place)
     numbers = numbers_of(value) if all(end - begin < 10**6 for begin, end in value) else []
     if not numbers or runs(numbers) != value or numbers != sorted(set(numbers)):
         raise ShapeError(f"{place} must be ascending runs of trial numbers, but it is {value}")

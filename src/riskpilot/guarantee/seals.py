@@ -19,7 +19,7 @@ from riskpilot.common import (
     text,
     whole,
 )
-from riskpilot.guarantee.certificate import Certificate, now, versions
+from riskpilot.guarantee.certificate import Certificate, stamp
 from riskpilot.guarantee.certificate_shape import CONTENT, VERSIONS
 from riskpilot.guarantee.question import Question, question_in_words
 from riskpilot.problem import Problem
@@ -183,13 +183,12 @@ def make_seal(question: Question, study: str, questions: int) -> Seal:
     """Write down a question before it is asked."""
     return Seal(
         schema=SCHEMA,
-        created=now(),
         study=study,
         problem=str(question),
         **question.content,
         configs=None if question.configs is None else list(question.configs),
         questions=questions,
-        versions=versions(),
+        **stamp(),
     )
 
 
@@ -230,7 +229,7 @@ def _in_words(seal: Seal) -> str:
         ]
         for name, groups in seal.groups.items()
     }
-    return question_in_words(Problem(asked.risks, asked.minimize, asked.delta * seal.spend), groups)
+    return question_in_words(asked.spending(seal.spend), groups)
 
 
 def _shown(name: str, data: Mapping[str, Any]) -> str:

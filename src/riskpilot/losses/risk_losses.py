@@ -18,7 +18,7 @@ from riskpilot.losses.beside import (
 )
 from riskpilot.losses.evaluation import LossMapping
 from riskpilot.losses.intake import number_array
-from riskpilot.losses.ranges import as_given, at_top, check_scale, in_range, to_unit
+from riskpilot.losses.ranges import as_given, at_top, in_range, to_unit
 from riskpilot.problem import Risk
 from riskpilot.statistics import AnySummary, Groups, Recorded, Summary
 
@@ -109,7 +109,7 @@ def summary_of(risk: Risk, records: Sequence[Recorded]) -> AnySummary:
 
 def read_risk(risk: Risk, losses: npt.ArrayLike, beside: LossMapping, split: str) -> RiskLosses:
     """Check the losses of one risk, shape (configurations, examples), and take their sums."""
-    check_scale(risk)
+    risk.check_scale()
     what = f"{split}: the losses of {risk.name!r}"
     array = number_array(losses, what, missing_as_nan=risk.conditional)
     if array.ndim != 2:

@@ -37,9 +37,17 @@ class _Losses:
         return np.column_stack(columns)
 
     @property
+    def standard_errors(self) -> FloatArray:
+        """The standard error of each of these values, in the same units, shape (n, c)."""
+        columns = [
+            risk.width * self.risks[risk.name].summary.standard_error for risk in self.problem.risks
+        ]
+        return np.column_stack(columns)
+
+    @property
     def counted(self) -> IntArray:
         """How many examples count for each risk and configuration, shape (n, c)."""
-        return np.column_stack([self.risks[name].summary.n for name in self.problem.names])
+        return np.column_stack([self.risks[risk.name].summary.n for risk in self.problem.risks])
 
     @property
     def n_examples(self) -> int:
@@ -64,6 +72,11 @@ class ValidationLosses(_Losses):
     """
 
     free: FloatArray
+
+    @property
+    def objectives(self) -> FloatArray:
+        """The values of the risks, then the free objective, shape (n, c + 1)."""
+        return np.column_stack([self.values, self.free])
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """A limit on a number made of losses: what is limited, in which direction, and in which words."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass, replace
 from typing import Any, Self, TypeVar
@@ -304,14 +305,24 @@ class Risk:
         return self.statistic.span(self.low, self.high)
 
     @property
+    def _value_range(self) -> tuple[float, float]:
+        return self.statistic.value_range(self.low, self.high)
+
+    @property
     def bottom(self) -> float:
         """The smallest value that the statistic can have."""
-        return self.statistic.value_range(self.low, self.high)[0]
+        return self._value_range[0]
 
     @property
     def top(self) -> float:
         """The largest value that the statistic can have."""
-        return self.statistic.value_range(self.low, self.high)[1]
+        return self._value_range[1]
+
+    @property
+    def width(self) -> float:
+        """How far the largest value that the statistic can have lies above the smallest."""
+        bottom, top = self._value_range
+        return top - bottom
 
     @property
     def label(self) -> str:
@@ -420,11 +431,34 @@ class Risk:
 
     def to_unit(self, value: Number) -> Number:
         """A value of the statistic, or an array of them, on the [0, 1] scale."""
-        return (value - self.bottom) / (self.top - self.bottom)
+        return (value - self.bottom) / self.width
 
     def from_unit(self, value: Number) -> Number:
         """A number of the [0, 1] scale, or an array of them, in the units of the statistic."""
-        return self.bottom + value * (self.top - self.bottom)
+        return self.bottom + value * self.width
+
+    def check_scale(self) -> None:
+        """Refuse a range in which double precision cannot tell the limit from its surroundings.
+
+        Means are taken on the unit scale. The test of a quantile compares the losses as they are.
+        """
+        low, high = self.span
+        if not math.isfinite(high - low):
+            raise ProblemError(
+                f"Risk {self.name!r}: the range must have a width that is a number, but "
+                f"[{self.low:g}, {self.high:g}] is wider than the largest one (1.8e308). Declare a "
+                f"narrower range."
+            )
+        if self.limit is None or self.statistic.exact:
+            return
+        blurred = abs(self.from_unit(self.to_unit(self.limit)) - self.limit)
+        if blurred > 1e-6 * abs(self.limit) or not 0 < self.unit_limit < 1:
+            raise ProblemError(
+                f"Risk {self.name!r}: the limit {self.limit:g} must be a number that the range "
+                f"[{self.low:g}, {self.high:g}] resolves, but in double precision it is lost among "
+                f"losses so large. Declare a range no wider than what can occur, or clip the "
+                f"losses at values fixed beforehand; a Quantile is tested whatever the range."
+            )
 
     def _fields(self) -> dict[str, Any]:
         """The fields that say something about this risk, by name."""
