@@ -10,6 +10,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.common import plain_configs
 from riskpilot.errors import LossError, StudyError, shown
+from riskpilot.guarantee import is_whole
 from riskpilot.losses import Evaluation, check_ids
 from riskpilot.problem import Problem
 from riskpilot.study.kept.records import (
@@ -23,6 +24,8 @@ from riskpilot.study.kept.records import (
 from riskpilot.study.kept.trials import finished
 from riskpilot.study.space import check_drawn
 from riskpilot.study.storages import fixed_params, get_trial, set_trial_user_attr, trial_with_number
+
+_LARGEST_NUMBER = 2**31 - 1  # of a trial; a database keeps no larger one
 
 
 def tell(
@@ -138,12 +141,12 @@ def optuna_values(problem: Problem, record: Record) -> tuple[float, ...]:
     return (*validation_of(problem, [record]).values[0].tolist(), record.free)
 
 
-def _running(study: optuna.Study, trial: object) -> FrozenTrial:
+def _running(study: optuna.Study, trial: optuna.Trial | int) -> FrozenTrial:
     """Return a running trial of the study, which is given by itself or by its number."""
     if isinstance(trial, optuna.Trial):
         found: FrozenTrial | None = get_trial(study, trial) if trial.study == study else None
-    elif isinstance(trial, int) and not isinstance(trial, bool):
-        found = trial_with_number(study, trial)
+    elif is_whole(trial, 0, _LARGEST_NUMBER):
+        found = trial_with_number(study, int(trial))
     else:
         raise StudyError(
             f"tell takes a trial that study.ask() returned, or its number, but got {shown(trial)}. "
