@@ -233,7 +233,8 @@ def test_threshold_keeps_what_the_classifier_says_of_its_features_and_forgets_an
     assert fitted.n_features_in_ == X.shape[1]
     assert fitted.feature_names_in_.tolist() == named.feature_names_in_.tolist()
     assert hasattr(fitted, "best_params_")
-    fitted.set_params(risks={"false_positive_rate": 1e-6}).fit(X[REST], Y[REST])
+    with pytest.warns(UserWarning, match="will not predict"):
+        fitted.set_params(risks={"false_positive_rate": 1e-6}).fit(X[REST], Y[REST])
     assert fitted.selection_.config is None
     assert not hasattr(fitted, "best_params_")
 
