@@ -22,7 +22,7 @@ from riskpilot.cli.options import (
     parse_risks,
 )
 from riskpilot.errors import ProblemError
-from riskpilot.guarantee import Procedure, config_in_words
+from riskpilot.guarantee import Procedure, config_in_words, p_in_words
 from riskpilot.problem import Problem
 from riskpilot.selection import (
     Selection,
@@ -117,17 +117,13 @@ def select(
             problem = Problem(risks, minimize, 0.1 if delta is None else delta)
             chosen = PROCEDURES[procedure]
             if is_archive(losses):
-                counted_in = ledger_beside(losses) if ledger else None
-                selection = _select_from_archive(problem, losses, chosen, seed, counted_in)
+                beside = ledger_beside(losses) if ledger else None
+                selection = _select_from_archive(problem, losses, chosen, seed, beside)
             else:
                 columns = _columns(losses, config_columns, example, split)
+                counted_in = "beside" if ledger else None
                 selection = select_from_frame(
-                    problem,
-                    losses,
-                    **columns,
-                    procedure=chosen,
-                    seed=seed,
-                    ledger="beside" if ledger else None,
+                    problem, losses, **columns, procedure=chosen, seed=seed, ledger=counted_in
                 )
         if out is not None:
             selection.certificate.save(out)
@@ -194,7 +190,7 @@ def show_candidates(console: Console, selection: Selection, most: int = 12) -> N
     for i in range(start, min(start + most, total)):
         passed = bool(selection.result.passed[i])
         verdict = "chosen" if i == chosen else "passed" if passed else "-"
-        cells = [verdict, f"{selection.p_values[i]:.2g}"]
+        cells = [verdict, p_in_words(float(selection.result.worst_log_p[i]))]
         for j in range(len(selection.problem.risks)):
             cells += [f"{selection.result.means[i, j]:.4g}", f"{selection.plan.risks[i][j]:.4g}"]
         cells += [f"{selection.plan.free[i]:.4g}", config_in_words(selection.candidates[i])]

@@ -20,7 +20,7 @@ from riskpilot.common import (
     whole,
 )
 from riskpilot.errors import TableError
-from riskpilot.guarantee import CONTENT, VERSIONS, Question, Use, now, question_digest, versions
+from riskpilot.guarantee import CONTENT, VERSIONS, Question, Use, stamp
 
 _ENTRY = record(
     use=whole(1),
@@ -52,19 +52,16 @@ def enter(path: Path, question: Question, opened: str) -> Use:
     ``opened``: the digest of the calibration losses of the candidates, in testing order.
     """
     entries = read_ledger(path)
-    asked = question_digest(question.content)
+    asked = question.entry
     for entry in entries:
-        if entry["question"] == asked and entry["calibration"] == opened:
+        if (entry["question"], entry["calibration"]) == (asked["question"], opened):
             return use_of(entry)
     entry = {
         "use": len(entries) + 1,
-        "question": asked,
-        "problem": str(question),
-        **question.content,
+        **asked,
         "table": None if question.table is None else dict(question.table),
         "calibration": opened,
-        "created": now(),
-        "versions": versions(),
+        **stamp(),
         "previous": entries[-1]["digest"] if entries else "",
     }
     entry["digest"] = digest_of(entry)

@@ -124,7 +124,7 @@ def select_from_losses(
     known = None if order is None else _checked_order(order, seen.n_configs)
     plan = freeze_plan(seen, procedure=procedure, seed=seed, known_order=known)
     question = Question(problem, plan, procedure, names)
-    check_memory(validation, calibration)
+    check_memory(validation, calibration, problem.minimize)
     sealed = calibration_losses(problem, calibration)
     check_same_configs(seen, sealed)
     if seen.n_examples:

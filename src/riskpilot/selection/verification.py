@@ -97,7 +97,7 @@ def compare(
     """Compute a certificate again, whole, and describe every field that differs."""
     asked = Problem.from_dict(certificate.problem)
     spend = certificate.use["spend"]
-    problem = Problem(asked.risks, asked.minimize, asked.delta * spend)
+    problem = asked.spending(spend)
     brought = _as_asked(certificate, problem, brought)
     known_order = [candidate["row"] for candidate in certificate.candidates]
     seen = seen_losses(

@@ -178,19 +178,16 @@ def _audit_long_table(
             configs=table.configs,
             seal=seal,
         )
-    return replace(
-        found, differences=(*found.differences, *_apart_from_ledger(certificate, losses))
-    )
+    by_ledger = _differences_from_file_ledger(certificate, ledger_beside(losses))
+    return replace(found, differences=(*found.differences, *by_ledger))
 
 
-def _apart_from_ledger(certificate: Certificate, losses: str) -> list[str]:
+def _differences_from_file_ledger(certificate: Certificate, path: Path) -> list[str]:
     """Compare a certificate with the ledger beside the table, where it names one that is there."""
     named = certificate.use["ledger"]
-    if named is None or not ledger_beside(losses).exists():
+    if named is None or not path.exists():
         return []
-    entry = next(
-        (one for one in read_ledger(ledger_beside(losses)) if one["digest"] == named), None
-    )
+    entry = next((one for one in read_ledger(path) if one["digest"] == named), None)
     if entry is None:
         return ["the ledger beside the table has no such question"]
     expected = {
