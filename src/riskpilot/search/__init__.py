@@ -3,7 +3,14 @@
 from riskpilot.search.acquisition import score
 from riskpilot.search.choices import Front, Reference, Scale, guided_reference
 from riskpilot.search.hypervolume import hypervolume_improvement
-from riskpilot.search.model import Model, Observations, fit_model, values_and_variances
+from riskpilot.search.model import (
+    MOST_OBSERVATIONS,
+    Model,
+    Observations,
+    fit_model,
+    smoothed_values,
+    values_and_variances,
+)
 from riskpilot.search.pools import Pool, default_pool_size, uniform
 from riskpilot.search.strategies import (
     GUIDED,
@@ -14,10 +21,12 @@ from riskpilot.search.strategies import (
     check_delta_prime,
     without_limits,
 )
+from riskpilot.search.telling import telling_rows
 
 __all__ = [
     "GUIDED",
     "HVI",
+    "MOST_OBSERVATIONS",
     "ONE_SIDED",
     "PAPER",
     "Front",
@@ -33,6 +42,8 @@ __all__ = [
     "guided_reference",
     "hypervolume_improvement",
     "score",
+    "smoothed_values",
+    "telling_rows",
     "uniform",
     "values_and_variances",
     "without_limits",

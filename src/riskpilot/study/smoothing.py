@@ -9,7 +9,7 @@ from optuna.distributions import BaseDistribution
 from riskpilot.common import one_thread
 from riskpilot.common.arrays import FloatArray
 from riskpilot.losses import ValidationLosses
-from riskpilot.search import Observations, fit_model, values_and_variances
+from riskpilot.search import Observations, smoothed_values, values_and_variances
 from riskpilot.study.space import Space
 
 # Fewer evaluations than this say nothing about how smooth the risks are.
@@ -37,4 +37,4 @@ def smoothed_risks(
     values, variances = values_and_variances(validation)
     risks = Observations(x, values[:, :-1], variances[:, :-1], np.empty((0, x.shape[1])))
     with one_thread():
-        return np.maximum(risks.values, fit_model(risks).means(x))
+        return np.maximum(risks.values, smoothed_values(risks))
