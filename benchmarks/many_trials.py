@@ -65,39 +65,28 @@ def _rows(
     finished: list[tuple[dict[str, float], Record]],
 ) -> Iterator[tuple[str, str, list[tuple[Any, ...]]]]:
     """Yield each of Optuna's tables with its columns and the rows of all trials."""
-    ids = range(1, len(finished) + 1)
+    numbered = list(enumerate(finished, start=1))
     times = ("2026-01-01 00:00:00.000000", "2026-01-01 00:00:01.000000")
     yield (
         "trials",
         "trial_id number study_id state datetime_start datetime_complete",
-        [(i, i - 1, 1, "COMPLETE", *times) for i in ids],
+        [(i, i - 1, 1, "COMPLETE", *times) for i, _ in numbered],
     )
     unit = distribution_to_json(_UNIT)
     yield (
         "trial_params",
         "trial_id param_name param_value distribution_json",
-        [
-            (i, *item, unit)
-            for i, (config, _) in zip(ids, finished, strict=True)
-            for item in config.items()
-        ],
+        [(i, *item, unit) for i, (config, _) in numbered for item in config.items()],
     )
     validation = validation_of(PROBLEM, [record for _, record in finished])
     values = np.column_stack([validation.values, validation.free]).tolist()
     yield (
         "trial_values",
         "trial_id objective value value_type",
-        [
-            (i, k, value, "FINITE")
-            for i, row in zip(ids, values, strict=True)
-            for k, value in enumerate(row)
-        ],
+        [(i, k, at, "FINITE") for i, row in enumerate(values, 1) for k, at in enumerate(row)],
     )
     yield (
         "trial_user_attributes",
         "trial_id key value_json",
-        [
-            (i, RECORD_KEY, json.dumps(record.to_json()))
-            for i, (_, record) in zip(ids, finished, strict=True)
-        ],
+        [(i, RECORD_KEY, json.dumps(record.to_json())) for i, (_, record) in numbered],
     )

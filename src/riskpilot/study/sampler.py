@@ -2,7 +2,7 @@
 
 import itertools
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from riskpilot.losses import ValidationLosses
 from riskpilot.problem import Problem
 from riskpilot.search import (
     GUIDED,
+    MOST_OBSERVATIONS,
     Strategy,
     acquisition,
     check_delta_prime,
@@ -120,7 +121,7 @@ class GuidedSampler(BaseSampler):
             # Other workers need not wait while this one reads the trials and fits its surrogates.
             cover = Space(search_space).cover(rng)
             others = [other for other in trials_of(study) if other.number != trial.number]
-            fitted = survey(others, problem, search_space, cover, self._region)
+            fitted = self._survey(others, problem, search_space, cover)
             # One worker at a time decides: the next one sees this proposal before it does.
             with exclusive(study):
                 others = [other for other in trials_of(study) if other.number != trial.number]
@@ -176,7 +177,7 @@ class GuidedSampler(BaseSampler):
         if not all(space.keys() <= t.params.keys() for t in done):
             return None
         cover = Space(space).cover(np.random.default_rng(self._seed))
-        fitted = survey(trials, problem, space, cover, self._region)
+        fitted = self._survey(trials, problem, space, cover)
         means = fitted.model.means(fitted.space.encode(cover))
         known = (fitted.region, means, fitted.model.observations.values)
         reference = self._strategy.reference(*known)
@@ -188,6 +189,17 @@ class GuidedSampler(BaseSampler):
             reference=tuple(map(float, reference)),
             pool=tuple(t.number < size for t in done),
         )
+
+    def _survey(
+        self,
+        trials: Sequence[FrozenTrial],
+        problem: Problem,
+        search_space: dict[str, BaseDistribution],
+        cover: FloatArray,
+        most: int = MOST_OBSERVATIONS,
+    ) -> Survey:
+        """Fit surrogates to at most so many finished trials, and find the region of interest."""
+        return survey(trials, problem, search_space, cover, self._region, most)
 
     def _region(self, validation: ValidationLosses, n_calibration: int | None) -> list[Interval]:
         """Compute the region of interest, for as many calibration examples as evaluations bring."""

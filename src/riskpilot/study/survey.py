@@ -50,18 +50,19 @@ def survey(
     search_space: Mapping[str, BaseDistribution],
     cover: FloatArray,
     region_of: Region,
+    most: int = MOST_OBSERVATIONS,
 ) -> Survey:
     """Fit surrogates to what finished trials show, and compute the region of interest.
 
-    ``cover``: points that cover the space, (n, d). Of more trials than a surrogate can take, it is
-    fitted to those that tell most. Trials that are not finished are left to `with_pending`.
+    ``cover``: points that cover the space, (n, d). Of more than ``most`` trials, those that tell
+    most are fitted. Trials that are not finished are left to `with_pending`.
     """
     space = Space(search_space)
     done = comparable(trials, search_space)
     places = [_coordinates(trial) for trial in done]
     points = np.array([[place[name] for name in search_space] for place in places])
     x = space.encode(points)
-    rows = _rows(problem, done, x, space.encode(cover), region_of)
+    rows = _rows(problem, done, x, space.encode(cover), region_of, most)
     records = _records(done, rows)
     validation = validation_of(problem, records)
     nothing_yet = np.empty((0, x.shape[1]))
@@ -100,16 +101,17 @@ def _rows(
     x: FloatArray,
     cover: FloatArray,
     region_of: Region,
+    most: int,
 ) -> IntArray:
     """Choose the trials that surrogates are fitted to: all of them, or those that tell most."""
     rows = np.arange(len(done))
-    if len(done) <= MOST_OBSERVATIONS:
+    if len(done) <= most:
         return rows
     # Sample sizes and spread of losses make the region, and evenly picked trials show both.
-    some = _records(done, rows[:: math.ceil(len(done) / MOST_OBSERVATIONS)])
+    some = _records(done, rows[:: math.ceil(len(done) / most)])
     region = region_of(validation_of(problem, some), n_calibration_of(some, None))
     values = np.array([trial.values for trial in done])  # validation risks and free objective
-    return telling_rows(x, values, region, cover, MOST_OBSERVATIONS)
+    return telling_rows(x, values, region, cover, most)
 
 
 def _records(done: Sequence[FrozenTrial], rows: IntArray) -> Sequence[Record]:
