@@ -35,8 +35,9 @@ def telling_rows(
         return np.arange(len(x))
     tree = KDTree(x)
     extremes = np.concatenate([values.argmin(axis=0), values.argmax(axis=0)])
-    places = cover[:: max(1, round(len(cover) / (_SPREAD * most)))]
-    spread = tree.query(places)[1]
+    # At random, because every tenth place of a grid or of a Sobol sequence need not be spread.
+    some = np.random.default_rng(0).permutation(len(cover))[: round(_SPREAD * most)]
+    spread = tree.query(cover[some])[1]
     front = np.flatnonzero(non_dominated(values))
     nearest_first = np.argsort(np.abs(misses(region, values[front])), kind="stable")
     anchors = front[nearest_first[: max(1, round(_ANCHORS * most))]]
