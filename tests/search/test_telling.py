@@ -44,6 +44,17 @@ def test_half_of_them_lie_near_the_region_and_the_others_all_over_the_space():
     assert (gaps.min(axis=0) < 0.2).all()
 
 
+def test_the_safest_observation_is_among_them_with_its_neighbours():
+    """It is the extreme of no objective: the worst of its two risks is the smallest."""
+    x, _, _ = observed(5_000)
+    values = np.column_stack([x[:, 0] + 1 - x[:, 1], x[:, 1] + 1 - x[:, 0], x.sum(axis=1)])
+    values[:, :2] += ((x - 0.8) ** 2).sum(axis=1)[:, None]
+    missed = values[:, :2].max(axis=1)
+    rows = telling_rows(x, values, [LIMIT, LIMIT], COVER, 100)
+    assert missed.argmin() in rows
+    assert (np.abs(x[rows] - x[missed.argmin()]).max(axis=1) < 0.05).sum() >= 3
+
+
 def test_neighbours_are_taken_whatever_they_showed():
     """The mean luck of those near the region is small: taking the luckiest would be -2 or so."""
     x, values, luck = observed(5_000, noise=0.05)

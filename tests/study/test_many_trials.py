@@ -19,7 +19,7 @@ from riskpilot.study.kept.trials import shared_space, trials_of
 from riskpilot.study.survey import survey, with_pending
 
 N = 1_500
-EXAMPLES = 40
+EXAMPLES = 200
 
 
 @pytest.fixture(scope="module")

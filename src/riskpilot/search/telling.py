@@ -27,9 +27,10 @@ def telling_rows(
 
     ``x``: (n, d) and ``values``: (n, c + 1) of all observations; ``cover``: points that cover the
     space, (m, d). Taken are the extremes of every objective, the nearest neighbours of places that
-    are spread over the space, and then, around the observed front, those near the region of
-    interest first: with each place on the front its neighbours, whatever they showed. Taking what
-    looks best would take what was lucky, and the surrogate would believe in it.
+    are spread over the space, and then the neighbours of the safest observation, which says whether
+    anything is safe yet, and of those on the observed front, near the region of interest first.
+    Neighbours are taken whatever they showed. Taking what looks best would take what was lucky, and
+    the surrogate would believe in it.
     """
     if len(x) <= most:
         return np.arange(len(x))
@@ -38,9 +39,10 @@ def telling_rows(
     # At random, because every tenth place of a grid or of a Sobol sequence need not be spread.
     some = np.random.default_rng(0).permutation(len(cover))[: round(_SPREAD * most)]
     spread = tree.query(cover[some])[1]
+    missed = misses(region, values)
     front = np.flatnonzero(non_dominated(values))
-    nearest_first = np.argsort(np.abs(misses(region, values[front])), kind="stable")
-    anchors = front[nearest_first[: max(1, round(_ANCHORS * most))]]
+    nearest_first = front[np.argsort(np.abs(missed[front]), kind="stable")]
+    anchors = np.append(missed.argmin(), nearest_first[: max(1, round(_ANCHORS * most))])
     neighbours = np.atleast_2d(tree.query(x[anchors], k=most)[1])
     # All anchors come first, then the nearest neighbour of each, and so on.
     in_order = np.concatenate([extremes, spread, neighbours.ravel(order="F")])
