@@ -12,6 +12,7 @@ from riskpilot.search.model import (
     values_and_variances,
 )
 from riskpilot.search.pools import Pool, default_pool_size, uniform
+from riskpilot.search.representatives import representative_rows
 from riskpilot.search.strategies import (
     GUIDED,
     HVI,
@@ -21,7 +22,6 @@ from riskpilot.search.strategies import (
     check_delta_prime,
     without_limits,
 )
-from riskpilot.search.telling import telling_rows
 
 __all__ = [
     "GUIDED",
@@ -41,9 +41,9 @@ __all__ = [
     "fit_model",
     "guided_reference",
     "hypervolume_improvement",
+    "representative_rows",
     "score",
     "smoothed_values",
-    "telling_rows",
     "uniform",
     "values_and_variances",
     "without_limits",

@@ -37,13 +37,9 @@ def values_and_variances(validation: ValidationLosses) -> tuple[FloatArray, Floa
 
     Variances are NaN where the noise is not known.
     """
-    variances = []
-    for risk in validation.problem.risks:
-        summary = validation.risks[risk.name].summary
-        variances.append(((risk.top - risk.bottom) * summary.standard_error) ** 2)
     error = validation.free_error
-    variances.append(np.full(len(validation.free), np.nan) if error is None else error**2)
-    return np.column_stack([validation.values, validation.free]), np.column_stack(variances)
+    free = np.full(len(validation.free), np.nan) if error is None else error
+    return validation.objectives, np.column_stack([validation.standard_errors, free]) ** 2
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ def fit_model(observations: Observations) -> Model:
     """Fit a surrogate to every objective, with the noise of its observations where it is known.
 
     Time grows with the cube of the number of observations and memory with its square; where there
-    are more than `MOST_OBSERVATIONS`, `telling_rows` says which of them to take.
+    are more than `MOST_OBSERVATIONS`, `representative_rows` says which of them to take.
     """
     x = observations.x
     return Model(

@@ -17,7 +17,7 @@ from riskpilot.search import (
     Model,
     Observations,
     fit_model,
-    telling_rows,
+    representative_rows,
     values_and_variances,
 )
 from riskpilot.study.kept.records import Record, validation_of
@@ -111,7 +111,7 @@ def _rows(
     some = _records(done, rows[:: math.ceil(len(done) / most)])
     region = region_of(validation_of(problem, some), n_calibration_of(some, None))
     values = np.array([trial.values for trial in done])  # validation risks and free objective
-    return telling_rows(x, values, region, cover, most)
+    return representative_rows(x, values, region, cover, most)
 
 
 def _records(done: Sequence[FrozenTrial], rows: IntArray) -> Sequence[Record]:

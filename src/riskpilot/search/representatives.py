@@ -16,7 +16,7 @@ _SPREAD = 0.5
 _ANCHORS = 0.125
 
 
-def telling_rows(
+def representative_rows(
     x: FloatArray,
     values: FloatArray,
     region: Sequence[Interval],
