@@ -7,6 +7,7 @@ time is kept beside the time on the clock: it does not count what else the machi
 import argparse
 import json
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -86,12 +87,18 @@ def _peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
-def report(n_trials: int) -> dict[str, Any]:
-    """Make a study and ask everything of it."""
+def report(n_trials: int, kept: Path | None = None) -> dict[str, Any]:
+    """Make a study, or take the one that was kept, and ask each question of a copy of it."""
     figures: dict[str, Any] = {"trials": n_trials, "examples": _EXAMPLES}
     with tempfile.TemporaryDirectory() as folder:
-        address = fill(Path(folder) / "study.db", n_trials, _EXAMPLES)
+        made = (kept or Path(folder)) / str(n_trials)
+        if not made.exists():
+            made.mkdir(parents=True)
+            fill(made / "study.db", n_trials, _EXAMPLES)
         for question in QUESTIONS:
+            copy = Path(folder) / question
+            shutil.copytree(made, copy)
+            address = f"sqlite:///{copy / 'study.db'}"
             command = [sys.executable, "-m", "benchmarks.load", "--ask", question, address]
             answer = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
             figures |= {f"{question}_mb": answer.pop("peak_mb"), **answer}
@@ -103,6 +110,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__)
     parser.add_argument("--trials", type=int, nargs="+", default=SIZES)
     parser.add_argument("--out", type=Path, default=FIGURES, help="where the JSON goes")
+    parser.add_argument("--keep", type=Path, help="where studies are kept, to be used again")
     parser.add_argument("--ask", nargs=2, metavar=("QUESTION", "ADDRESS"), help="in this process")
     options = parser.parse_args(arguments)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -111,7 +119,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(json.dumps({**QUESTIONS[question](address), "peak_mb": _peak_mb()}))
         return
     for n_trials in options.trials:
-        figures = report(n_trials)
+        figures = report(n_trials, options.keep)
         print(figures, flush=True)
         record("load", {str(n_trials): figures}, options.out)
 
