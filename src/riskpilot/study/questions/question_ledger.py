@@ -147,7 +147,7 @@ def enter(study: optuna.Study, question: Question, calibration: CalibrationLosse
                 _check_calibration(study, entry, losses)
                 _set_head(study, entries)
                 return use_of(entry)
-        rows = _representative_rows(calibration)
+        rows = _telling_rows(calibration)
         entry = {
             "use": len(entries) + 1,
             **asked,
@@ -292,7 +292,7 @@ def _check_calibration(study: optuna.Study, entry: Mapping[str, Any], losses: st
         )
 
 
-def _representative_rows(calibration: CalibrationLosses) -> list[str]:
+def _telling_rows(calibration: CalibrationLosses) -> list[str]:
     """Return short digests of the candidates' losses, for losses that another sample hardly has."""
     return sorted(
         {
