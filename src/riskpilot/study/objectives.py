@@ -1,5 +1,6 @@
 """Objectives: functions for ``study.optimize`` that evaluate a trial and record what came of it."""
 
+import contextlib
 import logging
 import math
 from collections.abc import Callable, Sequence
@@ -8,6 +9,7 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 import optuna
+from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.trial import TrialState
 
 from riskpilot.common import TimeLimitError, plain_configs, within
@@ -15,7 +17,6 @@ from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
 from riskpilot.guarantee import as_number
 from riskpilot.losses import Evaluation, check_ids
 from riskpilot.problem import Problem
-from riskpilot.study.kept.loss_store import store_of
 from riskpilot.study.kept.records import (
     ERROR_KEY,
     RECORD_KEY,
@@ -27,12 +28,24 @@ from riskpilot.study.kept.records import (
     write_evaluation,
 )
 from riskpilot.study.kept.trials import finished
+from riskpilot.study.kept.unsent import UnsentRecords
 from riskpilot.study.space import check_drawn
-from riskpilot.study.storages import address_of, get_trial, storage_of, without_password
+from riskpilot.study.storages import (
+    StorageUnreachableError,
+    address_of,
+    get_trial,
+    hurried,
+    storage_of,
+    system_attrs_of,
+    without_password,
+)
 
 logger = logging.getLogger("riskpilot")
 
 Evaluate = Callable[[optuna.Trial], Evaluation]
+
+# What a storage raises is not blamed on the evaluation: its trial is not marked as failed for it.
+_OF_THE_STORAGE = (StorageUnreachableError, StorageInternalError, UpdateFinishedTrialError)
 
 
 def objective(
@@ -109,11 +122,10 @@ def objective(
             f"Leave it out for evaluations that may take any time."
         )
     check_ids(validation_ids, calibration_ids)
-    store_of(study)  # before an evaluation is spent
-    sizes = _ValidationSize(study)
+    sizes, unsent = _ValidationSize(study), UnsentRecords(study)
 
     def record(trial: optuna.Trial) -> tuple[float, ...]:
-        written = _recovered(study, problem, trial)
+        written = _recovered(study, problem, trial, unsent)
         try:
             if written is None:
                 evaluation = within(time_limit, evaluate, trial)
@@ -126,8 +138,9 @@ def objective(
                 plain_configs([trial.params], StudyError)  # a certificate must be able to name it
                 for name, value in trial.params.items():
                     check_drawn(name, trial.distributions[name], value)
-                written = write_evaluation(study, trial, problem, evaluation, sizes.known())
-        except optuna.TrialPruned:
+                written = write_evaluation(study, problem, evaluation, sizes.known())
+                unsent.send(trial, written)
+        except (optuna.TrialPruned, *_OF_THE_STORAGE):
             raise
         except Exception as error:
             message = f"{type(error).__name__}: {error}"[:2000]
@@ -152,8 +165,10 @@ class _ValidationSize:
     def known(self) -> int | None:
         """Return that number, or None before the first trial has finished."""
         if self._n is None:  # asked until there is a finished trial, and then never again
-            records = finished(self._study).records
-            self._n = records[0].n_validation if records else None
+            # Losses go to the disk before anybody waits for a storage that is away.
+            with contextlib.suppress(StorageUnreachableError), hurried():
+                records = finished(self._study).records
+                self._n = records[0].n_validation if records else None
         return self._n
 
 
@@ -162,14 +177,20 @@ def _values(problem: Problem, record: Record) -> tuple[float, ...]:
     return (*validation_of(problem, [record]).values[0].tolist(), record.free)
 
 
-def _recovered(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Record | None:
+def _recovered(
+    study: optuna.Study, problem: Problem, trial: optuna.Trial, unsent: UnsentRecords
+) -> Record | None:
     """Return the record of a worker that died after it had stored losses, before it could say so.
 
-    The trial that is queued in its place carries its record; the losses count if they can be read.
+    The trial that is queued in its place carries its record, or the record was kept beside the
+    losses because the storage was away; the losses count if they can be read.
     """
     stored = trial.user_attrs.get(RECORD_KEY)
     if stored is None:
-        return None
+        stored = unsent.of(system_attrs_of(trial).get("retry_history", ()))
+        if stored is None:
+            return None
+        trial.set_user_attr(RECORD_KEY, stored)
     frozen = get_trial(study, trial)
     assert frozen.state == TrialState.RUNNING
     try:
@@ -177,6 +198,8 @@ def _recovered(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Re
         read_validation(study, problem, frozen)
         if record.n_calibration is not None:
             read_calibration(study, problem, frozen)
+    except StorageUnreachableError:
+        raise
     except (RiskpilotError, KeyError, TypeError):
         return None
     logger.info("Trial %d takes over the losses of a worker that died", trial.number)

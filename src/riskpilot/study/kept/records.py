@@ -252,12 +252,11 @@ def write_settings(study: optuna.Study, seed: int, n_calibration: int | None) ->
 
 def write_evaluation(
     study: optuna.Study,
-    trial: optuna.Trial,
     problem: Problem,
     evaluation: Evaluation,
     n_validation: int | None = None,
 ) -> Record:
-    """Check, store and read back the losses of one trial; its record goes to the trial last.
+    """Check, store and read back the losses of one trial, and return what the trial is to record.
 
     Every number of the record is computed from the stored losses. ``n_validation``: how many
     validation examples there must be, where that is known.
@@ -281,7 +280,7 @@ def write_evaluation(
     artifacts = {"validation": put(store, validation_blob)}
     if calibration_blob is not None:
         artifacts["calibration"] = put(store, calibration_blob)
-    record = Record(
+    return Record(
         risks={name: _risk_record(losses) for name, losses in validation.risks.items()},
         free=float(validation.free[0]),
         free_error=None if validation.free_error is None else float(validation.free_error[0]),
@@ -289,8 +288,6 @@ def write_evaluation(
         n_calibration=n_calibration,
         artifacts=artifacts,
     )
-    trial.set_user_attr(RECORD_KEY, record.to_json())
-    return record
 
 
 def _risk_record(losses: RiskLosses) -> RiskRecord:

@@ -20,14 +20,28 @@ from riskpilot.study.storages.optuna_internals import (
     get_trial,
     set_trial_system_attr,
     storage_of,
+    system_attrs_of,
 )
+from riskpilot.study.storages.patience import (
+    PATIENCE_SECONDS,
+    Patience,
+    StorageUnreachableError,
+    disk_reason,
+    hurried,
+    patience_seconds_of,
+)
+from riskpilot.study.storages.reading import seconds_between, seconds_running, trials_of
 
 __all__ = [
     "GRACE_SECONDS",
     "HEARTBEAT_SECONDS",
+    "PATIENCE_SECONDS",
+    "Patience",
+    "StorageUnreachableError",
     "address_of",
     "as_storage",
     "clear_errors",
+    "disk_reason",
     "exclusive",
     "fail_overdue_trials",
     "fail_silent_trials",
@@ -35,10 +49,16 @@ __all__ = [
     "get_trial",
     "has_heartbeat",
     "hide_password",
+    "hurried",
     "is_in_memory",
     "is_storage",
     "open_storage",
+    "patience_seconds_of",
+    "seconds_between",
+    "seconds_running",
     "set_trial_system_attr",
     "storage_of",
+    "system_attrs_of",
+    "trials_of",
     "without_password",
 ]

@@ -7,12 +7,10 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import optuna
 from optuna.exceptions import ExperimentalWarning, StorageInternalError
-from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages import BaseStorage, RDBStorage
 
 from riskpilot.errors import RiskpilotError, StudyError
 from riskpilot.study.storages.addresses import (
@@ -22,13 +20,12 @@ from riskpilot.study.storages.addresses import (
     without_password,
 )
 from riskpilot.study.storages.heartbeats import GRACE_SECONDS, HEARTBEAT_SECONDS, queue_again
+from riskpilot.study.storages.journal import open_journal
 from riskpilot.study.storages.location import is_in_memory
 from riskpilot.study.storages.optuna_internals import unexpected
+from riskpilot.study.storages.patience import PATIENCE_SECONDS
 
 logger = logging.getLogger("riskpilot")
-
-_BUSY_SECONDS = 60  # how long a writer waits for another one's lock on a SQLite file
-_RECYCLE_SECONDS = 300  # an evaluation may outlive a connection that nobody uses meanwhile
 
 _UNUSABLE = (ImportError, StorageInternalError, OSError, RuntimeError, ValueError)
 
@@ -38,6 +35,7 @@ def open_storage(
     *,
     heartbeat_seconds: int = HEARTBEAT_SECONDS,
     grace_seconds: int = GRACE_SECONDS,
+    patience_seconds: float = PATIENCE_SECONDS,
 ) -> str | BaseStorage:
     """Open the storage at an address, or in a SQLite or journal file.
 
@@ -53,6 +51,9 @@ def open_storage(
         How often a worker says that it lives.
     grace_seconds : int, default 180
         After how long a silence the trial of a worker is given to another one.
+    patience_seconds : float, default 600
+        How long a storage that does not answer is waited for, whether its server restarts, its
+        connection is cut or its disk is full.
 
     Returns
     -------
@@ -75,7 +76,7 @@ def open_storage(
     address = str(address)
     suffix = Path(address).suffix.lower()
     if "://" not in address and suffix in JOURNAL_FILES:
-        return JournalStorage(JournalFileBackend(address))
+        return open_journal(address, patience_seconds)
     if "://" not in address and suffix in SQLITE_FILES:
         address = f"sqlite:///{address}"
     if "://" not in address:
@@ -85,7 +86,7 @@ def open_storage(
         )
     if is_in_memory(address):
         return address
-    return _open_database(address, heartbeat_seconds, grace_seconds)
+    return _open_database(address, heartbeat_seconds, grace_seconds, patience_seconds)
 
 
 @contextmanager
@@ -106,35 +107,35 @@ def clear_errors(
         ) from None  # the chained error could show the password
 
 
-def _open_database(address: str, heartbeat_seconds: int, grace_seconds: int) -> RDBStorage:
-    """Open an SQL storage with heartbeats."""
+def _open_database(
+    address: str, heartbeat_seconds: int, grace_seconds: int, patience_seconds: float
+) -> RDBStorage:
+    """Open an SQL storage with heartbeats and patience."""
     # This function and those below are the door to SQLAlchemy. Its import takes about as long as
     # that of Optuna, and studies in memory or in a journal do not need it.
-    from riskpilot.study.storages.sql import opening_errors
+    from riskpilot.study.storages.sql import engine_options, opening_errors, patience_of
 
-    options: dict[str, Any] = {"pool_recycle": _RECYCLE_SECONDS}
-    if address.startswith("sqlite"):
-        options["connect_args"] = {"timeout": _BUSY_SECONDS}
     with opening_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
         storage = _storage_class(address)(
             address,
-            engine_kwargs=options,
+            engine_kwargs=engine_options(address),
             heartbeat_interval=heartbeat_seconds,
             grace_period=grace_seconds,
             heartbeat_stale_trial_callback=queue_again(),
         )
+    patience_of(storage).seconds = patience_seconds
     weakref.finalize(storage, storage.engine.dispose)  # Optuna leaves its connections open
     return storage
 
 
 def _storage_class(address: str) -> type[RDBStorage]:
     """Choose the class for a database: Optuna's own where riskpilot has none that fits."""
-    from riskpilot.study.storages.sql import SqliteStorage, SqlStorage
+    from riskpilot.study.storages.sql import PostgresqlStorage, SqliteStorage
 
     if not address.startswith(("sqlite", "postgresql")) or not _optuna_is_known():
         return RDBStorage
-    return SqliteStorage if address.startswith("sqlite") else SqlStorage
+    return SqliteStorage if address.startswith("sqlite") else PostgresqlStorage
 
 
 @functools.cache  # the warning is logged once in a process

@@ -31,6 +31,11 @@ def get_trial(study: optuna.Study, trial: optuna.Trial | FrozenTrial) -> FrozenT
     return storage_of(study).get_trial(id_of(trial))
 
 
+def system_attrs_of(trial: optuna.Trial) -> dict[str, Any]:
+    """Return the attributes that are not meant for users, as they were when the trial began."""
+    return trial._cached_frozen_trial.system_attrs
+
+
 def set_trial_state(study: optuna.Study, trial: FrozenTrial, state: TrialState) -> None:
     """Change the state of a trial that is not finished.
 
@@ -58,9 +63,14 @@ def as_storage(storage: str | BaseStorage) -> BaseStorage:
     return optuna.storages.get_storage(storage)
 
 
+def behind_cache(storage: object) -> object:
+    """Return what is behind Optuna's cache: an SQL storage, or the file of a journal."""
+    return getattr(storage, "_backend", storage)
+
+
 def sql_storage_of(storage: object) -> RDBStorage | None:
     """Return the SQL storage that a storage is, or that Optuna's cache stands before, or None."""
-    behind = getattr(storage, "_backend", storage)
+    behind = behind_cache(storage)
     return behind if isinstance(behind, RDBStorage) else None
 
 
