@@ -81,6 +81,8 @@ def test_a_trial_of_a_dead_worker_is_taken_over_with_its_configuration(tmp_path,
     if beats:
         assert study.trials[0].state == TrialState.FAIL
         assert finished(study)[0].params["x"] == x
+    fail_silent_trials(study)  # a trial that nobody heard of is heard of now, and never again
+    time.sleep(2.1)
     fail_silent_trials(study)
     assert study.trials[0].state == TrialState.FAIL
 

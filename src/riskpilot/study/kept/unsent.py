@@ -47,9 +47,11 @@ class UnsentRecords:
     def of(self, numbers: Iterable[int]) -> Any:
         """Return the record that was kept for one of some trials, as JSON; None without one."""
         for number in numbers:
-            with contextlib.suppress(ArtifactNotFound, ValueError):
-                with self._store.open_reader(self._name(number)) as reader:
-                    return json.loads(reader.read())
+            with (
+                contextlib.suppress(ArtifactNotFound, ValueError),
+                self._store.open_reader(self._name(number)) as reader,
+            ):
+                return json.loads(reader.read())
         return None
 
     def _name(self, number: int) -> str:

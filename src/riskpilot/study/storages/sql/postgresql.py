@@ -79,6 +79,11 @@ def _locked(sql: RDBStorage, purpose: str, lease: float | None) -> sqlalchemy.Co
             connection.close()
             raise
         else:
-            if lease is not None and time.monotonic() - begun > lease:
-                say("The lock of the database was free at last; this worker goes on.")
+            waited = time.monotonic() - begun
+            # The server counts from the moment when the other worker was stopped.
+            if lease is not None and waited > lease / 2:
+                say(
+                    f"Another worker held the proposal lock of the database for {in_words(waited)},"
+                    f" so that it may have been stopped; this worker goes on."
+                )
             return connection
