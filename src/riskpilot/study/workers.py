@@ -116,7 +116,7 @@ def work(
         )
     if isinstance(storage, str | Path):
         with clear_errors(storage):
-            storage = open_storage(storage, patience_seconds=seconds)
+            storage = open_storage(storage, patience_seconds=seconds, wait=True)
     study = load_study(storage=storage, study_name=study_name, artifact_store=artifact_store)
     run = objective(study, evaluate, on_error="record", time_limit=time_limit)
     ran = failures = 0

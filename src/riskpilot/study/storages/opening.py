@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import optuna
 from optuna.exceptions import ExperimentalWarning, StorageInternalError
@@ -36,6 +37,7 @@ def open_storage(
     heartbeat_seconds: int = HEARTBEAT_SECONDS,
     grace_seconds: int = GRACE_SECONDS,
     patience_seconds: float = PATIENCE_SECONDS,
+    wait: bool = False,
 ) -> str | BaseStorage:
     """Open the storage at an address, or in a SQLite or journal file.
 
@@ -54,6 +56,9 @@ def open_storage(
     patience_seconds : float, default 600
         How long a storage that does not answer is waited for, whether its server restarts, its
         connection is cut or its disk is full.
+    wait : bool, default False
+        Whether a database that does not answer is waited for already when it is opened, as a
+        worker does that joins a study. By default it is an error.
 
     Returns
     -------
@@ -86,7 +91,8 @@ def open_storage(
         )
     if is_in_memory(address):
         return address
-    return _open_database(address, heartbeat_seconds, grace_seconds, patience_seconds)
+    times = _Times(heartbeat_seconds, grace_seconds, patience_seconds)
+    return _open_database(address, times, wait)
 
 
 @contextmanager
@@ -107,24 +113,38 @@ def clear_errors(
         ) from None  # the chained error could show the password
 
 
-def _open_database(
-    address: str, heartbeat_seconds: int, grace_seconds: int, patience_seconds: float
-) -> RDBStorage:
+class _Times(NamedTuple):
+    """The times of a storage, in seconds: see `open_storage`."""
+
+    heartbeat: int
+    grace: int
+    patience: float
+
+
+def _open_database(address: str, times: _Times, wait: bool) -> RDBStorage:
     """Open an SQL storage with heartbeats and patience."""
     # This function and those below are the door to SQLAlchemy. Its import takes about as long as
     # that of Optuna, and studies in memory or in a journal do not need it.
-    from riskpilot.study.storages.sql import engine_options, opening_errors, patience_of
+    from riskpilot.study.storages.sql import (
+        engine_options,
+        opening_errors,
+        opening_patience,
+        patience_of,
+    )
 
-    with opening_errors(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)
-        storage = _storage_class(address)(
-            address,
-            engine_kwargs=engine_options(address),
-            heartbeat_interval=heartbeat_seconds,
-            grace_period=grace_seconds,
-            heartbeat_stale_trial_callback=queue_again(),
-        )
-    patience_of(storage).seconds = patience_seconds
+    def opened() -> RDBStorage:
+        with opening_errors(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            return _storage_class(address)(
+                address,
+                engine_kwargs=engine_options(address),
+                heartbeat_interval=times.heartbeat,
+                grace_period=times.grace,
+                heartbeat_stale_trial_callback=queue_again(),
+            )
+
+    storage = opening_patience(address, times.patience)(opened) if wait else opened()
+    patience_of(storage).seconds = times.patience
     weakref.finalize(storage, storage.engine.dispose)  # Optuna leaves its connections open
     return storage
 

@@ -1,6 +1,11 @@
 """SQL storages with fewer statements than Optuna's; only these modules load SQLAlchemy."""
 
-from riskpilot.study.storages.sql.connections import engine_options, opening_errors, patience_of
+from riskpilot.study.storages.sql.connections import (
+    engine_options,
+    opening_errors,
+    opening_patience,
+    patience_of,
+)
 from riskpilot.study.storages.sql.postgresql import PostgresqlStorage, advisory_lock
 from riskpilot.study.storages.sql.sqlite import SqliteStorage
 from riskpilot.study.storages.sql.storage import SqlStorage
@@ -12,5 +17,6 @@ __all__ = [
     "advisory_lock",
     "engine_options",
     "opening_errors",
+    "opening_patience",
     "patience_of",
 ]

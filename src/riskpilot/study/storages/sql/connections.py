@@ -43,6 +43,8 @@ _PASSING_SQLITE_ERRORS = {
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_CANTOPEN,
 }
+# What is said of a database that is not there, or of a host that nobody knows.
+_REFUSALS = ("unable to open database file", "failed to resolve host", "could not translate host")
 _HUNG_UP = select.POLLHUP | select.POLLERR | select.POLLNVAL | getattr(select, "POLLRDHUP", 0)
 
 
@@ -92,10 +94,25 @@ def new_patience(address: str) -> Patience:
     return Patience(what, PATIENCE_SECONDS, functools.partial(_shown_reason, address))
 
 
+def opening_patience(address: str, seconds: float) -> Patience:
+    """Make the patience with a database that is opened: one that refuses is not waited for."""
+    what = f"The database {hide_password(address)}"
+    return Patience(what, seconds, functools.partial(_opening_reason, address))
+
+
 def _shown_reason(address: str, error: Exception) -> str | None:
     """Say why a call to a database may succeed later, without its password."""
     reason = passing_reason(error)
     return None if reason is None else without_password(reason, address)
+
+
+def _opening_reason(address: str, error: Exception) -> str | None:
+    """Say why a database may open later; None where it has refused, or there is none."""
+    reason = _shown_reason(address, error)
+    if reason is None or any(words in reason for words in _REFUSALS):
+        return None
+    has_refused = "FATAL" in reason and "the database system is" not in reason
+    return None if has_refused else reason
 
 
 def passing_reason(error: Exception) -> str | None:
