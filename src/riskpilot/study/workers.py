@@ -56,8 +56,8 @@ def work(
 
     Workers that run at once share that number between them. An evaluation that fails is recorded
     and does not count. Where the storage has heartbeats, the trial of a worker that died is waited
-    for and taken over with its configuration; a SQL storage that is named by its address has them.
-    A journal file has none, so that a new trial takes the place of one whose worker died.
+    for and taken over with its configuration; a storage that is named by its address or file has
+    them. In one that has none, a new trial takes the place of one whose worker died.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ def work(
     n_trials : int
         How many trials are to be finished, those of all workers and earlier runs together.
     time_limit : float, optional
-        Seconds after which an evaluation is given up. On a journal file a trial that has run for
-        that long and three minutes more is failed and taken over.
+        Seconds after which an evaluation is given up. In a storage without heartbeats a trial that
+        has run for that long and three minutes more is failed and taken over.
     patience : float, default 600
         Seconds to wait for a storage that does not answer: a server that restarts, a connection
         that is cut, a disk that is full. The worker says so once and goes on when the storage is
@@ -157,6 +157,8 @@ def _one_trial(
         asked.append(trial)
         others = [t for t in trials_of(study) if t.number != trial.number]
         finished, going = _counts([t for t in others if not _is_later(t, trial.number)])
+        # One that waits was there before this one, and whoever is free takes it first.
+        going += sum(t.state == TrialState.WAITING and t.number < trial.number for t in others)
         if has_heartbeat(study) and finished + going >= n_trials:
             raise optuna.TrialPruned("other workers have begun the last trials")
         return run(trial)

@@ -1,18 +1,18 @@
 """Trials of workers that died: how they are known, failed and queued again.
 
-A worker on an SQL storage writes a heartbeat for its trial every minute. A journal file has no
-heartbeats, so that only the time since a trial began can say that its worker is gone.
+A worker writes a heartbeat for its trial every minute. A storage that was not opened here may have
+no heartbeats, so that only the time since a trial began can say that its worker is gone.
 """
 
 import contextlib
 import warnings
-from collections.abc import Callable
 
 import optuna
 from optuna.exceptions import ExperimentalWarning, UpdateFinishedTrialError
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 
+from riskpilot.study.storages.journal import Journal
 from riskpilot.study.storages.locks import exclusive
 from riskpilot.study.storages.optuna_internals import (
     id_of,
@@ -21,23 +21,16 @@ from riskpilot.study.storages.optuna_internals import (
     storage_of,
 )
 from riskpilot.study.storages.reading import seconds_running, trials_of
+from riskpilot.study.storages.retries import queue_again
 
 HEARTBEAT_SECONDS = 60
 GRACE_SECONDS = 180
-_RETRIES = 3
 
 
 def has_heartbeat(study: optuna.Study) -> bool:
     """Tell whether the storage of a study keeps heartbeats."""
     interval = getattr(storage_of(study), "get_heartbeat_interval", None)
     return interval is not None and interval() is not None
-
-
-def queue_again() -> Callable[[optuna.Study, FrozenTrial], None]:
-    """Return the callback that queues a failed trial with the same configuration, a few times."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)
-        return optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=_RETRIES)
 
 
 def fail_silent_trials(study: optuna.Study) -> None:
@@ -51,11 +44,14 @@ def fail_silent_trials(study: optuna.Study) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
         optuna.storages.fail_stale_trials(study)
-    sql = sql_storage_of(storage_of(study))
-    if sql is None or sql.get_heartbeat_interval() is None:
-        return
-    for trial in _never_heard_of(sql, trials_of(study, (TrialState.RUNNING,))):
-        sql.record_heartbeat(id_of(trial))
+    storage = storage_of(study)
+    sql = sql_storage_of(storage)
+    if isinstance(storage, Journal):
+        for trial in storage.unheard(trials_of(study, (TrialState.RUNNING,))):
+            storage.record_heartbeat(id_of(trial))
+    elif sql is not None and sql.get_heartbeat_interval() is not None:
+        for trial in _never_heard_of(sql, trials_of(study, (TrialState.RUNNING,))):
+            sql.record_heartbeat(id_of(trial))
 
 
 def fail_overdue_trials(study: optuna.Study, seconds: float) -> list[int]:

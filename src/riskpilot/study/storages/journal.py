@@ -4,33 +4,77 @@ Optuna appends a line for every change. A worker that dies, or a disk that is fu
 line at the end; the next line would be joined to it, and neither could be read.
 """
 
+import contextlib
 import functools
 import json
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from optuna.storages import JournalStorage
+import optuna
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.errors import StudyError
 from riskpilot.study.storages.notices import logger
+from riskpilot.study.storages.optuna_internals import AdaptedJournal, id_of
 from riskpilot.study.storages.patience import Patience, disk_reason, stand_in
+from riskpilot.study.storages.retries import queue_again
 
+HEARTBEAT_KEY = "riskpilot:heartbeat"
 _BLOCK = 4096
 
 
-def open_journal(path: str, patience_seconds: float) -> "Journal":
-    """Open the journal in a file; an empty one is made where there is none."""
-    return Journal(JournalFile(path, patience_seconds))
+class Journal(AdaptedJournal):
+    """Optuna's storage in a journal file, with heartbeats.
 
+    A heartbeat is a number that grows. Whoever sees that it has not grown for a while, by a clock
+    of its own, takes the worker for dead. The clocks of the machines need not agree.
+    """
 
-class Journal(JournalStorage):
-    """Optuna's storage in a journal file."""
+    def __init__(self, file: "JournalFile", heartbeat_seconds: int, grace_seconds: float) -> None:
+        self.file = file
+        self.heartbeat_seconds = heartbeat_seconds
+        self.grace_seconds = grace_seconds
+        self.seen: dict[int, tuple[int, float]] = {}  # the last heartbeat of a trial, and when
+        super().__init__(file)
 
     def get_trial(self, trial_id: int) -> FrozenTrial:
         return stand_in(trial_id) or super().get_trial(trial_id)
+
+    def get_heartbeat_interval(self) -> int:
+        return self.heartbeat_seconds
+
+    def get_heartbeat_stale_trial_callback(self) -> Callable[[optuna.Study, FrozenTrial], None]:
+        return queue_again()
+
+    def record_heartbeat(self, trial_id: int) -> None:
+        # Optuna calls this in a thread that would end with an error. A heartbeat of a trial that
+        # was finished or deleted meanwhile, or that could not be written, is not missed.
+        with contextlib.suppress(UpdateFinishedTrialError, KeyError, OSError, StudyError):
+            last = super().get_trial(trial_id).system_attrs.get(HEARTBEAT_KEY, 0)
+            self.set_trial_system_attr(trial_id, HEARTBEAT_KEY, last + 1)
+
+    def find_stale_trials(self, study_id: int) -> list[int]:
+        running = self.get_all_trials(study_id, deepcopy=False, states=(TrialState.RUNNING,))
+        beats = {id_of(trial): trial.system_attrs.get(HEARTBEAT_KEY) for trial in running}
+        now = time.monotonic()
+        known, self.seen = self.seen, {}
+        for trial_id, beat in beats.items():
+            if beat is not None:
+                earlier = known.get(trial_id)
+                is_same = earlier is not None and earlier[0] == beat
+                self.seen[trial_id] = earlier if earlier is not None and is_same else (beat, now)
+        if self.file.patience.was_out_within(self.grace_seconds):
+            return []  # those who live could not write, either
+        return [i for i, (_, since) in self.seen.items() if now - since > self.grace_seconds]
+
+    @staticmethod
+    def unheard(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
+        """Return those of some trials whose workers never wrote a heartbeat."""
+        return [trial for trial in trials if HEARTBEAT_KEY not in trial.system_attrs]
 
 
 class JournalFile(JournalFileBackend):

@@ -20,11 +20,12 @@ from riskpilot.study.storages.addresses import (
     hide_password,
     without_password,
 )
-from riskpilot.study.storages.heartbeats import GRACE_SECONDS, HEARTBEAT_SECONDS, queue_again
-from riskpilot.study.storages.journal import open_journal
+from riskpilot.study.storages.heartbeats import GRACE_SECONDS, HEARTBEAT_SECONDS
+from riskpilot.study.storages.journal import Journal, JournalFile
 from riskpilot.study.storages.location import is_in_memory
 from riskpilot.study.storages.optuna_internals import unexpected
 from riskpilot.study.storages.patience import PATIENCE_SECONDS
+from riskpilot.study.storages.retries import queue_again
 
 logger = logging.getLogger("riskpilot")
 
@@ -41,8 +42,8 @@ def open_storage(
 ) -> str | BaseStorage:
     """Open the storage at an address, or in a SQLite or journal file.
 
-    An SQL storage that is opened here gets heartbeats: a trial whose worker is gone is marked as
-    failed and queued again with the same configuration. A journal file has none.
+    A storage that is opened here gets heartbeats: a trial whose worker is gone is marked as failed
+    and queued again with the same configuration.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def open_storage(
     address = str(address)
     suffix = Path(address).suffix.lower()
     if "://" not in address and suffix in JOURNAL_FILES:
-        return open_journal(address, patience_seconds)
+        return Journal(JournalFile(address, patience_seconds), heartbeat_seconds, grace_seconds)
     if "://" not in address and suffix in SQLITE_FILES:
         address = f"sqlite:///{address}"
     if "://" not in address:

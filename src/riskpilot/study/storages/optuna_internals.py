@@ -11,6 +11,7 @@ from typing import Any
 import optuna
 from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages._heartbeat import BaseHeartbeat
 from optuna.trial import FrozenTrial, TrialState
 
 # --- studies and trials --------------------------------------------------------------------------
@@ -78,6 +79,17 @@ def journal_file_of(storage: JournalStorage) -> str | None:
     """Return the path of a journal, or None where it is not in a file."""
     path = getattr(getattr(storage, "_backend", None), "_file_path", None)
     return None if path is None else str(path)
+
+
+class AdaptedJournal(JournalStorage, BaseHeartbeat):
+    """Optuna's journal as a storage that may have heartbeats, under names of our own."""
+
+    def _get_stale_trial_ids(self, study_id: int) -> list[int]:
+        return self.find_stale_trials(study_id)
+
+    def find_stale_trials(self, study_id: int) -> list[int]:
+        """Return the ids of running trials whose last heartbeat is too long ago."""
+        raise NotImplementedError
 
 
 class AdaptedStorage(RDBStorage):
