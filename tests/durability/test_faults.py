@@ -3,7 +3,9 @@
 import contextlib
 import functools
 import logging
+import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -17,7 +19,13 @@ from optuna.trial import TrialState
 
 import riskpilot as rp
 from benchmarks.postgres import controlled_server
-from riskpilot.study.storages import locks, open_storage
+from riskpilot.study import study_status
+from riskpilot.study.storages import (
+    fail_overdue_trials,
+    fail_silent_trials,
+    locks,
+    open_storage,
+)
 from riskpilot.study.workers import work
 
 NO_RAW_ERRORS = ("Traceback", "UnboundLocalError", "Should not reach")
@@ -132,7 +140,7 @@ def test_a_finished_evaluation_outlives_its_server(server, place, fault, way, ca
             assert work(evaluation, n_trials=4, **place) == 4
         else:
             study.optimize(rp.objective(study, evaluation), n_trials=4)
-    assert caplog.text.count("does not answer") == (fault != "cut")
+    assert caplog.text.count("does not work") == (fault != "cut")
     check_whole(study, 4)
     assert list(Path(place["artifact_store"]).glob(".*")) == []
     assert len(list(Path(place["artifact_store"]).iterdir())) == 8  # no record waits any more
@@ -152,7 +160,7 @@ def test_after_the_limit_a_worker_ends_in_one_sentence_and_its_losses_stay(
         "work": lambda: work(stopped, n_trials=4, **{**place, "storage": impatient}),
         "optimize": lambda: study.optimize(rp.objective(study, stopped), n_trials=4),
     }
-    with pytest.raises(rp.StudyError, match="has not answered for 1 second") as caught:
+    with pytest.raises(rp.StudyError, match="has not worked for 1 second") as caught:
         run[way]()
     assert caught.value.__suppress_context__
     assert place["storage"].split(":")[2].split("@")[0] not in str(caught.value)
@@ -246,3 +254,155 @@ def test_a_lock_is_taken_from_a_worker_that_was_stopped(
     assert (out, holder.returncode) == ("left\n", 0), err
     study.optimize(rp.objective(study, evaluate), n_trials=1)  # and the lock works as before
     check_whole(study, 6)
+
+
+# --- a disk without space ------------------------------------------------------------------------
+
+FULL = """
+import logging, resource, signal, sys, threading, time
+import optuna
+import riskpilot as rp
+from cases import evaluate
+from riskpilot.study.workers import work
+
+logging.basicConfig(level=logging.WARNING, format="%(message)s")
+optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+storage, patience, seconds = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+
+def limit(size):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+def fills(trial):
+    result = evaluate(trial)
+    if trial.number == 2:
+        limit(10)
+        timer = threading.Timer(seconds, limit, [resource.RLIM_INFINITY])
+        timer.daemon = True
+        timer.start()
+    return result
+
+try:
+    print("ran", work(fills, storage=storage, study_name="s", n_trials=5, patience=patience))
+except rp.StudyError as error:
+    print("ended:", error)
+"""
+
+
+def on_a_full_disk(address, patience, seconds):
+    command = [sys.executable, "-c", FULL, address, str(patience), str(seconds)]
+    folder = Path(__file__).parent
+    environment = {**os.environ, "PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}"}
+    run = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert not any(word in run.stdout + run.stderr for word in NO_RAW_ERRORS), run.stderr
+    return run
+
+
+@pytest.mark.parametrize("name", ["study.db", "study.log"])
+def test_a_worker_waits_for_space_and_goes_on(tmp_path, name):
+    address = str(tmp_path / name)
+    study = rp.create_study(PROBLEM, storage=address, study_name="s", seed=0)
+    run = on_a_full_disk(address, 60, 2)
+    assert run.stdout == "ran 5\n"
+    assert run.stderr.count("does not work") >= 1
+    check_whole(study, 5)
+    assert len(list((tmp_path / f"{name}.losses").iterdir())) == 10  # and nothing else
+
+
+@pytest.mark.parametrize("name", ["study.db", "study.log"])
+def test_a_disk_that_stays_full_ends_a_worker_in_one_sentence(tmp_path, name):
+    address = str(tmp_path / name)
+    study = rp.create_study(PROBLEM, storage=address, study_name="s", seed=0)
+    run = on_a_full_disk(address, 1, 30)
+    assert run.stdout.startswith("ended: The ")
+    assert "has not worked for 1 second" in run.stdout
+    assert run.stdout.count("\n") == 1
+    assert states(study) == ["COMPLETE", "COMPLETE", "RUNNING"]
+    assert list((tmp_path / f"{name}.losses").glob(".*")) == []
+
+
+# --- clocks --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def summer_time():
+    """Set a time zone in which summer time begins in two seconds, by the real clock."""
+    before = os.environ.get("TZ")
+    change = time.gmtime(time.time() + 2)
+    rule = f"J{change.tm_yday}/{change.tm_hour}:{change.tm_min:02}:{change.tm_sec:02}"
+    os.environ["TZ"] = f"AAA0BBB,{rule},J{change.tm_yday + 30}/0"
+    time.tzset()
+    yield
+    if before is None:
+        del os.environ["TZ"]
+    else:
+        os.environ["TZ"] = before
+    time.tzset()
+
+
+def after_the_change():
+    time.sleep(2.5)
+    assert time.localtime().tm_isdst == 1
+
+
+def test_no_trial_is_overdue_because_summer_time_began(summer_time, tmp_path):
+    plain = optuna.storages.JournalStorage(
+        optuna.storages.journal.JournalFileBackend(f"{tmp_path}/study.log")
+    )
+    study = rp.create_study(PROBLEM, storage=plain, study_name="s", seed=0)
+    study.ask()
+    after_the_change()
+    assert fail_overdue_trials(study, 180) == []
+    assert study_status(study).running[0].seconds < 60
+    assert fail_overdue_trials(study, 1) == [0]
+    assert study_status(study).seconds < 60
+
+
+def test_a_heartbeat_is_not_old_because_summer_time_began(summer_time, storage, request):
+    opened = open_storage(storage["storage"], heartbeat_seconds=1, grace_seconds=20)
+    place = {**storage, "storage": opened, "study_name": request.node.name}
+    study = rp.create_study(PROBLEM, seed=0, **place)
+    changed = during(0, after_the_change)
+    look = during(0, lambda: fail_silent_trials(rp.load_study(**place)))
+
+    def both(trial):
+        changed(trial)
+        return look(trial)
+
+    study.optimize(rp.objective(study, both), n_trials=1)
+    assert states(study) == ["COMPLETE"]
+
+
+def test_a_heartbeat_is_not_old_in_a_session_with_another_time_zone(
+    postgres, tmp_path, request, monkeypatch
+):
+    place = {"study_name": request.node.name, "artifact_store": tmp_path / "losses"}
+    options = {"heartbeat_seconds": 1, "grace_seconds": 20}
+    monkeypatch.setenv("PGTZ", "America/New_York")
+    west = open_storage(postgres, **options)
+    study = rp.create_study(PROBLEM, storage=west, seed=0, **place)
+
+    def look(trial):
+        time.sleep(0.5)
+        monkeypatch.setenv("PGTZ", "Asia/Tokyo")
+        east = rp.load_study(storage=open_storage(postgres, **options), **place)
+        fail_silent_trials(east)
+        return evaluate(trial)
+
+    study.optimize(rp.objective(study, look), n_trials=1)
+    assert states(study) == ["COMPLETE"]
+
+
+# --- damage --------------------------------------------------------------------------------------
+
+
+def test_a_worker_that_reads_a_damaged_trial_ends_in_one_sentence(tmp_path):
+    place = {"storage": tmp_path / "study.db", "study_name": "s"}
+    rp.create_study(PROBLEM, seed=0, **place)
+    work(evaluate, n_trials=3, **place)
+    with sqlite3.connect(place["storage"]) as base:
+        base.execute("UPDATE trial_params SET distribution_json = '{}'")
+    base.close()
+    with pytest.raises(rp.StudyError, match=r"trial 0 cannot be read.*restore it from a copy"):
+        work(evaluate, n_trials=5, **place)

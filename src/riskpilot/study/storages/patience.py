@@ -108,7 +108,7 @@ class Patience:
                 self._out_since = time.monotonic()
         if is_first:
             say(
-                f"{self.what} does not answer ({reason}). This worker waits for up to "
+                f"{self.what} does not work at the moment ({reason}). This worker waits for up to "
                 f"{in_words(self.seconds)} and goes on when it does; no evaluation is lost."
             )
 
@@ -122,7 +122,7 @@ class Patience:
             self._back_since = time.monotonic()
         if out_since is not None:
             seconds = time.monotonic() - out_since
-            logger.warning("%s answers again after %.1f seconds", self.what, seconds)
+            logger.warning("%s works again after %.1f seconds", self.what, seconds)
 
     def was_out_within(self, seconds: float) -> bool:
         """Tell whether the storage does not answer, or did not at some time in the last seconds."""
@@ -137,9 +137,9 @@ class Patience:
             with self._lock:
                 self._has_given_up = True
         return StorageUnreachableError(
-            f"{self.what} has not answered for {in_words(self.seconds)} ({reason}), so this worker "
-            f"stops. Losses that were computed are kept beside the others; start the worker again "
-            f"when the storage is back, and its trial is taken over without an evaluation."
+            f"{self.what} has not worked for {in_words(self.seconds)} ({reason}), so this worker "
+            f"stops. Losses that reached their folder are kept; start the worker again when the "
+            f"storage is back, and they are used."
         )
 
 
