@@ -21,7 +21,7 @@ from riskpilot.study.storages import (
     disk_reason,
     file_of,
     is_in_memory,
-    patience_seconds_of,
+    patience_with,
     storage_of,
 )
 
@@ -140,7 +140,7 @@ def attach_store(study: optuna.Study, store: Any) -> None:
         return
     _stores[storage_of(study)] = store
     if isinstance(store, FolderStore):
-        store.patience.seconds = patience_seconds_of(storage_of(study))
+        store.patience.seconds = patience_with(storage_of(study)).seconds
 
 
 def store_of(study: optuna.Study) -> Any:

@@ -28,7 +28,7 @@ from riskpilot.study.storages.patience import (
     StorageUnreachableError,
     disk_reason,
     hurried,
-    patience_seconds_of,
+    patience_with,
 )
 from riskpilot.study.storages.reading import seconds_between, seconds_running, trials_of
 
@@ -53,7 +53,7 @@ __all__ = [
     "is_in_memory",
     "is_storage",
     "open_storage",
-    "patience_seconds_of",
+    "patience_with",
     "seconds_between",
     "seconds_running",
     "set_trial_system_attr",

@@ -20,6 +20,7 @@ from riskpilot.study.storages.optuna_internals import (
     sql_storage_of,
     storage_of,
 )
+from riskpilot.study.storages.patience import patience_with
 from riskpilot.study.storages.reading import seconds_running, trials_of
 from riskpilot.study.storages.retries import queue_again
 
@@ -76,9 +77,7 @@ def _never_heard_of(sql: RDBStorage, trials: list[FrozenTrial]) -> list[FrozenTr
     """Return those of the trials whose workers never wrote a heartbeat."""
     if not trials:
         return []
-    from riskpilot.study.storages.sql import patience_of  # it loads SQLAlchemy
-
-    heard = patience_of(sql)(lambda: _heard_of(sql, trials))
+    heard = patience_with(sql)(lambda: _heard_of(sql, trials))
     return [trial for trial in trials if id_of(trial) not in heard]
 
 

@@ -22,6 +22,7 @@ from optuna.storages.journal import JournalFileOpenLock
 from riskpilot.study.storages.location import file_of
 from riskpilot.study.storages.notices import say
 from riskpilot.study.storages.optuna_internals import sql_storage_of, storage_of
+from riskpilot.study.storages.patience import patience_with
 
 try:
     import fcntl
@@ -49,36 +50,40 @@ def exclusive(study: optuna.Study, *, whole_storage: bool = False) -> Iterator[N
     lease = None if whole_storage else LEASE_SECONDS
     with _threads:
         if path is not None:
-            with file_lock(path, "ledger" if whole_storage else "proposal", lease):
+            purpose = "ledger" if whole_storage else "proposal"
+            with patience_with(storage)(lambda: file_lock(path, purpose, lease)):
                 yield
         elif sql is not None and sql.engine.dialect.name == "postgresql":
             from riskpilot.study.storages.sql import advisory_lock  # it loads SQLAlchemy
 
-            purpose = ", all studies" if whole_storage else f":{study.study_name}"
-            with advisory_lock(sql, purpose, lease):
+            studies = ", all studies" if whole_storage else f":{study.study_name}"
+            with advisory_lock(sql, studies, lease):
                 yield
         else:
             yield
 
 
-@contextmanager
-def file_lock(path: Path, purpose: str, lease: float | None = None) -> Iterator[None]:
-    """Hold the lock for one purpose that lies beside a file.
+def file_lock(
+    path: Path, purpose: str, lease: float | None = None
+) -> contextlib.AbstractContextManager[object]:
+    """Wait for the lock for one purpose that lies beside a file; it is held until it is closed.
 
     ``lease``: after how many seconds with the same holder the next one goes on without it.
     """
-    if fcntl is None:
-        lock = JournalFileOpenLock(f"{path}.{purpose}")
-        lock.acquire()
-        try:
-            yield
-        finally:
-            lock.release()
-        return
     # A lock of the operating system is free as soon as its holder dies. A lock that consists in
     # the existence of a file is not.
-    with _locked(path, purpose, lease):
+    return _existence_lock(path, purpose) if fcntl is None else _locked(path, purpose, lease)
+
+
+@contextmanager
+def _existence_lock(path: Path, purpose: str) -> Iterator[None]:
+    """Hold a lock that consists in the existence of a file."""
+    lock = JournalFileOpenLock(f"{path}.{purpose}")
+    lock.acquire()
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def _locked(path: Path, purpose: str, lease: float | None) -> FileIO:

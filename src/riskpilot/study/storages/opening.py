@@ -24,7 +24,7 @@ from riskpilot.study.storages.heartbeats import GRACE_SECONDS, HEARTBEAT_SECONDS
 from riskpilot.study.storages.journal import Journal, JournalFile
 from riskpilot.study.storages.location import is_in_memory
 from riskpilot.study.storages.optuna_internals import unexpected
-from riskpilot.study.storages.patience import PATIENCE_SECONDS
+from riskpilot.study.storages.patience import PATIENCE_SECONDS, patience_with
 from riskpilot.study.storages.retries import queue_again
 
 logger = logging.getLogger("riskpilot")
@@ -130,7 +130,6 @@ def _open_database(address: str, times: _Times, wait: bool) -> RDBStorage:
         engine_options,
         opening_errors,
         opening_patience,
-        patience_of,
     )
 
     def opened() -> RDBStorage:
@@ -145,7 +144,7 @@ def _open_database(address: str, times: _Times, wait: bool) -> RDBStorage:
             )
 
     storage = opening_patience(address, times.patience)(opened) if wait else opened()
-    patience_of(storage).seconds = times.patience
+    patience_with(storage).seconds = times.patience
     weakref.finalize(storage, storage.engine.dispose)  # Optuna leaves its connections open
     return storage
 

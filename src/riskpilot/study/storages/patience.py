@@ -182,10 +182,12 @@ def is_hurried() -> bool:
     return getattr(_this_thread, "is_hurried", False)
 
 
-def patience_seconds_of(storage: object) -> float:
-    """Return how long a storage is waited for; one that was opened elsewhere as long as others."""
-    patience = getattr(behind_cache(storage), "patience", None)
-    return patience.seconds if isinstance(patience, Patience) else PATIENCE_SECONDS
+def patience_with(storage: object) -> Patience:
+    """Return the patience of a storage; one that was opened elsewhere gets that of others."""
+    own = getattr(behind_cache(storage), "patience", None)
+    if isinstance(own, Patience):
+        return own
+    return Patience("The storage of the study", PATIENCE_SECONDS, disk_reason)
 
 
 def disk_reason(error: Exception) -> str | None:

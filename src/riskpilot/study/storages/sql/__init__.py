@@ -4,7 +4,6 @@ from riskpilot.study.storages.sql.connections import (
     engine_options,
     opening_errors,
     opening_patience,
-    patience_of,
 )
 from riskpilot.study.storages.sql.postgresql import PostgresqlStorage, advisory_lock
 from riskpilot.study.storages.sql.sqlite import SqliteStorage
@@ -18,5 +17,4 @@ __all__ = [
     "engine_options",
     "opening_errors",
     "opening_patience",
-    "patience_of",
 ]

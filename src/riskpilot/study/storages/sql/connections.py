@@ -9,7 +9,6 @@ from typing import Any
 
 import sqlalchemy
 from optuna.exceptions import StorageInternalError
-from optuna.storages import RDBStorage
 from sqlalchemy.exc import (
     DBAPIError,
     DisconnectionError,
@@ -80,12 +79,6 @@ def _check(connection: Any, _: Any, __: Any) -> None:
     poll.register(connection.fileno(), _HUNG_UP)
     if poll.poll(0):
         raise DisconnectionError("the server has closed the connection")
-
-
-def patience_of(sql: RDBStorage) -> Patience:
-    """Return the patience of a storage; one that was opened elsewhere gets that of others."""
-    own = getattr(sql, "patience", None)
-    return own if isinstance(own, Patience) else new_patience(sql.url)
 
 
 def new_patience(address: str) -> Patience:

@@ -79,7 +79,7 @@ def _quiet(method: Method) -> Method:
         while True:
             try:
                 method(self, trial_id)
-            except StorageInternalError as error:
+            except (StorageInternalError, OSError) as error:
                 reason = patience.reason_of(error)
                 if reason is None or time.monotonic() > end:
                     logger.warning("A heartbeat could not be written: %s", reason or error)

@@ -11,8 +11,7 @@ from optuna.storages import RDBStorage
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from riskpilot.study.storages.notices import logger, say
-from riskpilot.study.storages.patience import in_words
-from riskpilot.study.storages.sql.connections import patience_of
+from riskpilot.study.storages.patience import in_words, patience_with
 from riskpilot.study.storages.sql.patient import patient
 from riskpilot.study.storages.sql.storage import SqlStorage
 
@@ -31,7 +30,7 @@ def advisory_lock(sql: RDBStorage, purpose: str, lease: float | None) -> Iterato
 
     ``lease``: after how many seconds the server takes the lock from a worker that was stopped.
     """
-    connection = patience_of(sql)(lambda: _locked(sql, purpose, lease))
+    connection = patience_with(sql)(lambda: _locked(sql, purpose, lease))
     try:
         yield
     except BaseException:
