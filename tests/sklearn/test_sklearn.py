@@ -148,8 +148,13 @@ def test_losses_of_ones_own_serve_regressors():
     "made", [search(risks={"error": 0.01}), threshold(risks=["error <= 0.001"])]
 )
 def test_nothing_certified_is_a_kind_refusal_and_never_a_guess(made):
-    made.fit(X[REST], Y[REST])
+    with pytest.warns(UserWarning, match=r"will not predict: Nothing could be certified"):
+        made.fit(X[REST], Y[REST])
     assert not hasattr(made, "best_params_")
+    with pytest.raises(AttributeError, match="best_params_, because nothing was certified:"):
+        _ = made.best_params_
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = made.nonsense
     assert not hasattr(made, "best_estimator_")
     assert made.selection_.config is None
     with pytest.raises(NotCertifiedError, match="Closest"):
@@ -183,6 +188,7 @@ def test_promised_metrics_hold_on_new_data(risks, minimize):
         assert loss <= risk.limit + slack
 
 
+@pytest.mark.filterwarnings("ignore:RiskControlledThreshold will not predict")
 def test_promise_on_precision_fails_no_more_often_than_delta():
     """The whole path many times, against the truth of a large test set."""
     rng, broken, draws = np.random.default_rng(0), 0, 60
@@ -217,6 +223,20 @@ def test_threshold_leaves_the_classifier_as_it_is_and_clones_with_frozen():
     again = clone(made).fit(X[REST], Y[REST])
     assert again.best_params_ == made.best_params_
     np.testing.assert_array_equal(made.predict_proba(X[TEST]), MODEL.predict_proba(X[TEST]))
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_threshold_keeps_what_the_classifier_says_of_its_features_and_forgets_an_earlier_fit():
+    named = LogisticRegression().fit(X[TRAIN], Y[TRAIN])
+    named.feature_names_in_ = np.array([f"x{i}" for i in range(X.shape[1])], dtype=object)
+    fitted = threshold(named).fit(X[REST], Y[REST])
+    assert fitted.n_features_in_ == X.shape[1]
+    assert fitted.feature_names_in_.tolist() == named.feature_names_in_.tolist()
+    assert hasattr(fitted, "best_params_")
+    with pytest.warns(UserWarning, match="will not predict"):
+        fitted.set_params(risks={"false_positive_rate": 1e-6}).fit(X[REST], Y[REST])
+    assert fitted.selection_.config is None
+    assert not hasattr(fitted, "best_params_")
 
 
 def test_threshold_takes_both_parts():

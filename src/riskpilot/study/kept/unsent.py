@@ -14,10 +14,11 @@ from typing import Any
 import optuna
 from optuna.artifacts.exceptions import ArtifactNotFound
 from optuna.exceptions import StorageInternalError
+from optuna.trial import FrozenTrial
 
 from riskpilot.study.kept.loss_store import store_of
 from riskpilot.study.kept.records import RECORD_KEY, Record, settings_of
-from riskpilot.study.storages import StorageUnreachableError, hurried
+from riskpilot.study.storages import StorageUnreachableError, hurried, set_trial_user_attr
 
 _NAMESPACE = uuid.UUID("6f0d4a52-5d1c-4a43-9a3e-6c1d1f0b7a11")
 
@@ -29,19 +30,20 @@ class UnsentRecords:
     """
 
     def __init__(self, study: optuna.Study) -> None:
+        self._study = study
         self._store = store_of(study)
         # Two studies of the same name may share a folder of losses, but not what they drew.
-        self._study = f"{study.study_name} {settings_of(study).get('entropy')}"
+        self._prefix = f"{study.study_name} {settings_of(study).get('entropy')}"
 
-    def send(self, trial: optuna.Trial, record: Record) -> None:
+    def send(self, trial: optuna.Trial | FrozenTrial, record: Record) -> None:
         """Write a record to its trial; keep it beside the losses while the storage is away."""
         stored = record.to_json()
         try:
             with hurried():
-                trial.set_user_attr(RECORD_KEY, stored)
+                set_trial_user_attr(self._study, trial, RECORD_KEY, stored)
         except (StorageUnreachableError, StorageInternalError):
             self._store.write(self._name(trial.number), io.BytesIO(json.dumps(stored).encode()))
-            trial.set_user_attr(RECORD_KEY, stored)
+            set_trial_user_attr(self._study, trial, RECORD_KEY, stored)
             self._remove(trial.number)
 
     def of(self, numbers: Iterable[int]) -> Any:
@@ -56,7 +58,7 @@ class UnsentRecords:
 
     def _name(self, number: int) -> str:
         """Return the name under which the record of a trial is kept."""
-        return str(uuid.uuid5(_NAMESPACE, f"{self._study} {number}"))
+        return str(uuid.uuid5(_NAMESPACE, f"{self._prefix} {number}"))
 
     def _remove(self, number: int) -> None:
         """Remove the record of a trial that has it by now; not every store can do that."""
