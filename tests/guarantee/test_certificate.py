@@ -55,7 +55,7 @@ def test_an_untouched_certificate_holds(certificate, validation, calibration):
 def test_a_certificate_comes_back_from_its_file(certificate, tmp_path):
     path = certificate.save(tmp_path / "certificate.json")
     assert rp.Certificate.load(path) == certificate
-    assert json.loads(path.read_text())["schema"] == "riskpilot-certificate/2"
+    assert json.loads(path.read_text())["schema"] == "riskpilot-certificate/3"
 
 
 def leaves(value, path=()):

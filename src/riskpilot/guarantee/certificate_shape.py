@@ -26,7 +26,7 @@ from riskpilot.errors import RiskpilotError
 from riskpilot.guarantee.question import numbers_of, runs
 from riskpilot.problem import Problem
 
-SCHEMA = "riskpilot-certificate/2"
+SCHEMA = "riskpilot-certificate/3"
 
 
 def a_problem(value: Any, place: str) -> None:

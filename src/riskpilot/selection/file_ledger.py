@@ -13,6 +13,7 @@ from riskpilot.common import (
     digest_of,
     list_of,
     moment,
+    one_at_a_time,
     optional,
     parse,
     record,
@@ -51,22 +52,43 @@ def enter(path: Path, question: Question, opened: str) -> Use:
 
     ``opened``: the digest of the calibration losses of the candidates, in testing order.
     """
-    entries = read_ledger(path)
-    asked = question.entry
-    for entry in entries:
-        if (entry["question"], entry["calibration"]) == (asked["question"], opened):
-            return use_of(entry)
-    entry = {
-        "use": len(entries) + 1,
-        **asked,
-        "table": None if question.table is None else dict(question.table),
-        "calibration": opened,
-        **stamp(),
-        "previous": entries[-1]["digest"] if entries else "",
-    }
-    entry["digest"] = digest_of(entry)
-    _write(path, [*entries, entry])
-    return use_of(entry)
+    entry = _recorded(read_ledger(path), question, opened)
+    return use_of(_add(path, question, opened) if entry is None else entry)
+
+
+def _recorded(
+    entries: Sequence[dict[str, Any]], question: Question, opened: str
+) -> dict[str, Any] | None:
+    """Find the entry of a question that was put to the same calibration losses before."""
+    asked = question.entry["question"]
+    same = (e for e in entries if (e["question"], e["calibration"]) == (asked, opened))
+    return next(same, None)
+
+
+def _add(path: Path, question: Question, opened: str) -> dict[str, Any]:
+    """Write the entry of a new question, while no other process can write one."""
+    try:
+        with one_at_a_time(path):
+            entries = read_ledger(path)  # again: another process may have written in the meantime
+            recorded = _recorded(entries, question, opened)
+            if recorded is not None:
+                return recorded
+            entry = {
+                "use": len(entries) + 1,
+                **question.entry,
+                "table": None if question.table is None else dict(question.table),
+                "calibration": opened,
+                **stamp(),
+                "previous": entries[-1]["digest"] if entries else "",
+            }
+            entry["digest"] = digest_of(entry)
+            _write(path, [*entries, entry])
+            return entry
+    except OSError as error:
+        raise TableError(
+            f"The ledger of the table cannot be written to {str(path)!r}: {error}. Copy the table "
+            f"to a folder that can be written, or go without a ledger: --no-ledger, or ledger=None."
+        ) from error
 
 
 def read_ledger(path: Path) -> list[dict[str, Any]]:
@@ -110,14 +132,8 @@ def recorded_draw(path: Path, table: Mapping[str, Any]) -> int | None:
 def _write(path: Path, entries: Sequence[Mapping[str, Any]]) -> None:
     """Put a new ledger in the place of the old one, whole or not at all."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(json.dumps(entries, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        raise TableError(
-            f"The ledger of the table cannot be written to {str(path)!r}: {error}. Copy the table "
-            f"to a folder that can be written, or go without a ledger: --no-ledger, or ledger=None."
-        ) from error
+    beside.write_text(json.dumps(entries, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    beside.replace(path)
 
 
 def _changed(path: Path, reason: str) -> TableError:
