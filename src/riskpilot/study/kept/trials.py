@@ -98,9 +98,9 @@ def nothing_new(
     """Return the configurations that will bring nothing new, and that proposals stay away from.
 
     Other workers evaluate them, are about to, or have just done so; they wait in line, because a
-    worker died; or they failed and would probably fail again. They count as if they had met their means, so that proposals leave their
-    neighbourhood, too. ``known``: the numbers of the trials whose results are known, and of the one
-    that asks.
+    worker died; or they failed and would probably fail again. They count as if they had met their
+    means, so that proposals leave their neighbourhood, too. ``known``: the numbers of the trials
+    whose results are known, and of the one that asks.
     """
     # A trial whose worker died says nothing about its configuration, which another one tries.
     retried = {number for t in trials for number in t.system_attrs.get("retry_history", ())}
