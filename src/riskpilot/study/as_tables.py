@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import optuna
 from optuna.storages import BaseStorage
 
+from riskpilot.common import shown_safely
 from riskpilot.errors import StudyError, TableError
 from riskpilot.study.creation import load_study
 from riskpilot.study.kept.records import joined, problem_of, read_calibration, read_validation
@@ -17,7 +18,6 @@ from riskpilot.study.storages import (
     hide_password,
     is_storage,
     open_storage,
-    without_password,
 )
 from riskpilot.tables import LossTable, save_losses
 
@@ -28,7 +28,6 @@ __all__ = [
     "is_storage",
     "open_study",
     "study_losses",
-    "without_password",
 ]
 
 
@@ -40,13 +39,13 @@ def open_study(
     ``artifacts``: the folder of its losses, where it is not the one beside the file.
     """
     shown = hide_password(address)
-    with clear_errors(address, TableError):
+    with clear_errors(address):
         storage = existing_storage(address)
         names = optuna.get_all_study_names(storage)
     if study_name is None and len(names) == 1:
         study_name = names[0]
     if study_name not in names:
-        asked = "one study" if study_name is None else f"the study {study_name!r}"
+        asked = "one study" if study_name is None else f"the study {shown_safely(study_name)}"
         raise StudyError(
             f"The storage {shown!r} was to hold {asked}, but it holds "
             f"{', '.join(sorted(names)) or 'none'}. Name one of them with --study-name."
@@ -135,25 +134,18 @@ def existing_storage(address: str) -> str | BaseStorage:
     if "://" not in address:
         _existing(address, Path(address))
     else:
-        try:
+        with clear_errors(address):
             parts = urlsplit(address)
-        except ValueError as error:
-            raise TableError(
-                f"The storage {hide_password(address)!r} cannot be opened: "
-                f"{without_password(str(error), address)}. Give an address such as "
-                f"sqlite:///study.db."
-            ) from None  # the chained error could show the password
         if parts.scheme.startswith("sqlite") and parts.path.strip("/"):
             _existing(address, Path(parts.path[1:]))
-    with clear_errors(address, TableError):
-        return open_storage(address)
+    return open_storage(address)
 
 
 def _existing(address: str, path: Path) -> Path:
     """Return the path of a file that exists; SQLite would make an empty one of a slip."""
     if not path.is_file():
         raise TableError(
-            f"There is no study at {hide_password(address)!r}: the file {str(path)!r} does not "
-            f"exist. Give the path relative to the folder in which the command runs."
+            f"There is no study at {hide_password(address)!r}: the file {shown_safely(path)} does "
+            f"not exist. Give the path relative to the folder in which the command runs."
         )
     return path

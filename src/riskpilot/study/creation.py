@@ -11,7 +11,7 @@ import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 
-from riskpilot.common import plain_configs
+from riskpilot.common import plain_configs, shown_safely
 from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import MOST_EXAMPLES, is_whole
 from riskpilot.problem import Problem
@@ -113,7 +113,8 @@ def create_study(
             )
         except optuna.exceptions.DuplicatedStudyError as error:
             raise StudyError(
-                f"A new study needs a name of its own, but there is a study {study_name!r} in this "
+                f"A new study needs a name of its own, but there is a study "
+                f"{shown_safely(study_name)} in this "
                 f"storage already. Write load_if_exists=True to go on with it, or give another "
                 f"study_name."
             ) from error
@@ -190,7 +191,7 @@ def load_study(
             address = address_of(storage)
             shown = type(storage).__name__ if address is None else hide_password(address)
             raise StudyError(
-                f"There is no study {study_name!r} in the storage {shown!r}. "
+                f"There is no study {shown_safely(study_name)} in the storage {shown!r}. "
                 f"Make it with riskpilot.create_study(problem, storage=..., study_name=...)."
             ) from error
     attach_store(study, chosen_store(opened, artifact_store))

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import io
-import os
 import re
 import uuid
 import weakref
@@ -14,6 +13,7 @@ import optuna
 from optuna.artifacts.exceptions import ArtifactNotFound
 from optuna.storages import BaseStorage
 
+from riskpilot.common import read_stream, write_whole
 from riskpilot.errors import StudyError, shown
 from riskpilot.study.storages import file_of, is_in_memory, storage_of
 
@@ -60,12 +60,7 @@ class FolderStore:
         """Store an artifact."""
         path = self._path(artifact_id)
         self._folder.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{artifact_id}.part")
-        with part.open("wb") as file:
-            file.write(content_body.read())
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        write_whole(path, content_body.read())
 
     def remove(self, artifact_id: str) -> None:
         """Delete an artifact, if it is there."""
@@ -156,7 +151,7 @@ def get(store: Any, entry: dict[str, str], what: str) -> bytes:
     check_id(entry["id"])
     try:
         with store.open_reader(entry["id"]) as reader:
-            blob: bytes = reader.read()
+            blob = read_stream(reader, what, StudyError)
     except ArtifactNotFound as error:
         raise StudyError(
             f"{what} are gone from the artifact store. "

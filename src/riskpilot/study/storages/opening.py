@@ -4,13 +4,13 @@ import functools
 import logging
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import optuna
-from optuna.exceptions import ExperimentalWarning, StorageInternalError
+from optuna.exceptions import ExperimentalWarning
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 
@@ -19,18 +19,17 @@ from riskpilot.study.storages.addresses import (
     JOURNAL_FILES,
     SQLITE_FILES,
     hide_password,
+    is_certain,
     without_password,
 )
 from riskpilot.study.storages.heartbeats import GRACE_SECONDS, HEARTBEAT_SECONDS, queue_again
-from riskpilot.study.storages.location import is_in_memory
+from riskpilot.study.storages.location import address_of, is_in_memory
 from riskpilot.study.storages.optuna_internals import unexpected
 
 logger = logging.getLogger("riskpilot")
 
 _BUSY_SECONDS = 60  # how long a writer waits for another one's lock on a SQLite file
 _RECYCLE_SECONDS = 300  # an evaluation may outlive a connection that nobody uses meanwhile
-
-_UNUSABLE = (ImportError, StorageInternalError, OSError, RuntimeError, ValueError)
 
 
 def open_storage(
@@ -63,9 +62,8 @@ def open_storage(
     Raises
     ------
     StudyError
-        If the address is neither one of a database nor a file of a known kind.
-    StorageInternalError
-        If the database cannot be opened.
+        If the address is neither one of a database nor a file of a known kind, or if the database
+        cannot be opened.
 
     Examples
     --------
@@ -81,29 +79,53 @@ def open_storage(
     if "://" not in address:
         raise StudyError(
             f"A storage is an address such as sqlite:///study.db or a file that ends in "
-            f"{', '.join((*SQLITE_FILES, *JOURNAL_FILES))}, but it is {address!r}. Name one."
+            f"{', '.join((*SQLITE_FILES, *JOURNAL_FILES))}, but it is "
+            f"{hide_password(address)!r}. Name one."
         )
     if is_in_memory(address):
         return address
-    return _open_database(address, heartbeat_seconds, grace_seconds)
+    with clear_errors(address):
+        return _open_database(address, heartbeat_seconds, grace_seconds)
 
 
 @contextmanager
-def clear_errors(
-    address: object, as_error: Callable[[str], Exception] = StudyError
-) -> Iterator[None]:
-    """Raise what a database says when it cannot be opened in one message, without the password."""
+def clear_errors(address: object) -> Iterator[None]:
+    """Raise what a database says when it cannot be opened in one message, without the password.
+
+    Whatever another library raises is dropped from the chain of errors, because it could show the
+    password.
+    """
     try:
         yield
     except RiskpilotError:
         raise
-    except _UNUSABLE as error:
-        shown = hide_password(str(address)) if isinstance(address, str | Path) else "given"
-        reason = without_password(f"{error}\n".splitlines()[0].rstrip(" ."), str(address))
-        raise as_error(
-            f"The storage {shown!r} cannot be opened: {reason or type(error).__name__}. Give an "
-            f"address such as sqlite:///study.db, and install the driver of its database."
-        ) from None  # the chained error could show the password
+    except Exception as error:
+        clear = StudyError(_why_not(address, error))
+        try:
+            raise clear from None
+        except Exception:
+            clear.__context__ = None  # which "from None" hides, but keeps
+            raise
+
+
+def _why_not(address: object, error: Exception) -> str:
+    """Say why a storage cannot be opened, without its password."""
+    named = str(address) if isinstance(address, str | Path) else address_of(address)
+    if named is None:
+        shown, reason = f"of the type {type(address).__name__!r}", str(error)
+    else:
+        shown, reason = repr(hide_password(named)), without_password(str(error), named)
+    if named is not None and not is_certain(named):  # what is said of it could show any part of it
+        return (
+            f"The storage {shown} cannot be opened: it is not written as SCHEME://USER:PASSWORD@"
+            f"HOST/DATABASE ({type(error).__name__}). Write every other character of the password "
+            f"than letters and digits as its code, @ as %40 and : as %3A."
+        )
+    first_line = f"{reason}\n".splitlines()[0].rstrip(" .")
+    return (
+        f"The storage {shown} cannot be opened: {first_line or type(error).__name__}. Give an "
+        f"address such as sqlite:///study.db, and install the driver of its database."
+    )
 
 
 def _open_database(address: str, heartbeat_seconds: int, grace_seconds: int) -> RDBStorage:
