@@ -1,6 +1,7 @@
 """What riskpilot says when an input cannot be used: the rule, the value, the way out."""
 
 import unicodedata
+from typing import NoReturn
 
 # Characters that a terminal acts on or cannot show: controls, halves of a character, line ends; and
 # those that turn the direction of what follows, so that a promise would not read as it is stored.
@@ -49,6 +50,18 @@ def shown(value: object, longest: int = 200) -> str:
     # Half of a surrogate pair cannot be printed; it is shown by its code.
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= longest else f"{text[:longest]}..."
+
+
+def raise_alone(error: Exception) -> NoReturn:
+    """Raise an error without those that led to it, because they could show a password.
+
+    ``raise error from None`` hides them from people, but keeps them for programs that look.
+    """
+    try:
+        raise error from None
+    except Exception:
+        error.__context__ = None
+        raise
 
 
 class RiskpilotError(ValueError):

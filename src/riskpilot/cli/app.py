@@ -22,9 +22,8 @@ from riskpilot.cli import (
     terminal,
     verify,
 )
-from riskpilot.common import hide_password, reason_of, shown_safely
+from riskpilot.common import hide_password, reason_of, shown_safely, without_password
 from riskpilot.errors import RiskpilotError, visible
-
 
 _TYPED = "riskpilot: what was typed"
 # Typer's error for what cannot be understood, which it exports under the name of its child alone.
@@ -71,8 +70,8 @@ def _without_passwords(message: str, typed: list[str]) -> str:
     """Hide the addresses of databases that were typed in the place of something else."""
     for word in typed:
         value = word.partition("=")[2] if word.startswith("-") else word
-        for spelling in {value, repr(value)[1:-1]} - {""}:
-            message = message.replace(spelling, hide_password(spelling))
+        if hide_password(value) != value:
+            message = without_password(message, value)
     return message
 
 

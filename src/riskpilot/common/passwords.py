@@ -25,10 +25,22 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+_.-]*(?=://)")
 # What gives away a text without "://" that was meant as an address or as a connection string.
 _CREDENTIALS = re.compile(
     r":.*@|(?:pass|pwd|secret|token)[a-z]*\s*=|"
-    r"^\s*(?:postgres|mysql|mariadb|oracle|mssql|redis|cockroach)[a-z0-9+_]*\s*[:/]{1,3}",
+    r"^\s*(?:sqlite|postgres|mysql|mariadb|oracle|mssql|redis|cockroach)[a-z0-9+_]*\s*(?:[:;]|//)|"
+    r"^[a-z][a-z0-9+_.-]+:/",
     re.DOTALL | re.IGNORECASE,
 )
-_FILES = (".db", ".sqlite", ".sqlite3", ".log", ".journal", ".json", ".npz", ".csv", ".parquet")
+_FILES = (
+    ".db",
+    ".sqlite",
+    ".sqlite3",
+    ".log",
+    ".journal",
+    ".json",
+    ".npz",
+    ".csv",
+    ".parquet",
+    ".html",
+)
 # Options of an address that messages may show, because they help and hold no secret.
 _OPEN_OPTIONS = {"host", "port", "dbname", "sslmode", "connect_timeout", "charset", "timeout"}
 _LONG_ENOUGH = 3  # letters that a password must have to be looked for within words
@@ -102,7 +114,7 @@ def _read(address: str) -> _Reading:
     if "://" not in address:
         return _read_without_scheme(address)
     sqlite = _SQLITE.fullmatch(address)
-    if sqlite is not None and not _CREDENTIALS.search(_decoded(sqlite["place"])):
+    if sqlite is not None and not _CREDENTIALS.search(_decoded(address.partition("://")[2])):
         query = sqlite["query"] or ""
         return _Reading(sqlite["place"] + _shown_query(query), tuple(_values(query)), True)
     found = _ADDRESS.fullmatch(address)
@@ -160,7 +172,8 @@ def _fragments(text: str) -> Iterator[str]:
 
 
 def _spellings(secrets: tuple[str, ...]) -> Iterator[str]:
-    """Yield secrets in every spelling that a message may have."""
-    for secret in secrets:
+    """Yield secrets, and the words in them, in every spelling that a message may have."""
+    words = [word for secret in secrets for word in re.split(r"\W+", secret)]
+    for secret in (*secrets, *words):
         yield from (secret, unquote(secret), unquote_plus(secret))
         yield from (quote(secret, safe=""), quote_plus(secret), repr(secret)[1:-1])

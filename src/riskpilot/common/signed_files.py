@@ -9,7 +9,7 @@ from riskpilot.common.passwords import shown_safely
 from riskpilot.common.size_limits import read_json_file
 from riskpilot.common.strict_json import digest_of, parse
 from riskpilot.common.whole_files import reason_of, write_whole
-from riskpilot.errors import CertificateError, RiskpilotError, shown
+from riskpilot.errors import CertificateError, RiskpilotError, raise_alone, shown
 
 
 def signed(data: Mapping[str, Any]) -> str:
@@ -59,10 +59,12 @@ def save(path: str | Path, text: str, kind: str) -> Path:
     try:
         return write_whole(path, text + "\n")
     except (OSError, TypeError, ValueError) as error:
-        raise CertificateError(
-            f"The {kind} cannot be written to {shown_safely(path)}: {reason_of(error)}. "
-            f"Check that the folder exists, can be written and has space."
-        ) from error
+        raise_alone(
+            CertificateError(
+                f"The {kind} cannot be written to {shown_safely(path)}: {reason_of(error)}. "
+                f"Check that the folder exists, can be written and has space."
+            )
+        )
 
 
 def load(path: str | Path, kind: str) -> str:
@@ -72,7 +74,9 @@ def load(path: str | Path, kind: str) -> str:
     except RiskpilotError:
         raise
     except (OSError, TypeError, ValueError) as error:
-        raise CertificateError(
-            f"The {kind} {shown_safely(path)} cannot be read: {reason_of(error)}. "
-            f"Give the path of a file that {kind}.save() wrote."
-        ) from error
+        raise_alone(
+            CertificateError(
+                f"The {kind} {shown_safely(path)} cannot be read: {reason_of(error)}. "
+                f"Give the path of a file that {kind}.save() wrote."
+            )
+        )

@@ -5,7 +5,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 
 from riskpilot.common import reason_of, shown_safely, write_whole
-from riskpilot.errors import PlotError, shown
+from riskpilot.errors import PlotError, raise_alone, shown
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; markers differ in shape, too.
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8A8A8A"
@@ -179,10 +179,12 @@ def _written(path: Path, content: str | bytes) -> Path:
     try:
         return write_whole(path, content)
     except (OSError, ValueError) as error:
-        raise PlotError(
-            f"The figure cannot be written to {shown_safely(path)}: {reason_of(error)}. "
-            f"Check that the folder exists, can be written and has space."
-        ) from error
+        raise_alone(
+            PlotError(
+                f"The figure cannot be written to {shown_safely(path)}: {reason_of(error)}. "
+                f"Check that the folder exists, can be written and has space."
+            )
+        )
 
 
 def _cannot_write(path: Path, error: Exception) -> Exception:

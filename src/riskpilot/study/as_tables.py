@@ -8,7 +8,7 @@ import optuna
 from optuna.storages import BaseStorage
 
 from riskpilot.common import shown_safely
-from riskpilot.errors import StudyError, TableError
+from riskpilot.errors import StudyError, TableError, shown
 from riskpilot.study.creation import load_study
 from riskpilot.study.kept.records import joined, problem_of, read_calibration, read_validation
 from riskpilot.study.kept.trials import finished
@@ -18,6 +18,7 @@ from riskpilot.study.storages import (
     hide_password,
     is_storage,
     open_storage,
+    without_password,
 )
 from riskpilot.tables import LossTable, save_losses
 
@@ -38,7 +39,7 @@ def open_study(
 
     ``artifacts``: the folder of its losses, where it is not the one beside the file.
     """
-    shown = hide_password(address)
+    named = hide_password(address)
     with clear_errors(address):
         storage = existing_storage(address)
         names = optuna.get_all_study_names(storage)
@@ -47,7 +48,7 @@ def open_study(
     if study_name not in names:
         asked = "one study" if study_name is None else f"the study {shown_safely(study_name)}"
         raise StudyError(
-            f"The storage {shown!r} was to hold {asked}, but it holds "
+            f"The storage {named!r} was to hold {asked}, but it holds "
             f"{', '.join(sorted(names)) or 'none'}. Name one of them with --study-name."
         )
     return load_study(storage=storage, study_name=study_name, artifact_store=artifacts)
@@ -145,7 +146,8 @@ def _existing(address: str, path: Path) -> Path:
     """Return the path of a file that exists; SQLite would make an empty one of a slip."""
     if not path.is_file():
         raise TableError(
-            f"There is no study at {hide_password(address)!r}: the file {shown_safely(path)} does "
-            f"not exist. Give the path relative to the folder in which the command runs."
+            f"There is no study at {hide_password(address)!r}: the file "
+            f"{without_password(shown(str(path)), address)} does not exist. Give the path "
+            f"relative to the folder in which the command runs."
         )
     return path

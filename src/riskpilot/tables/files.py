@@ -22,7 +22,7 @@ import numpy as np
 
 from riskpilot.common import check_archive, check_file, parse, reason_of, replacing, shown_safely
 from riskpilot.common.arrays import Array
-from riskpilot.errors import LossError, TableError, shown
+from riskpilot.errors import LossError, TableError, raise_alone, shown
 from riskpilot.losses import LossMapping, NumbersOfTexts, plain_array, text_array
 from riskpilot.tables.long import (
     NOT_LOSSES,
@@ -79,7 +79,8 @@ def read_losses(path: str | Path, groups: Collection[str] = ()) -> LossTable:
     if reader is None:
         raise TableError(
             f"A table of losses is an .npz, .csv or .parquet file, but this is "
-            f"{shown_safely(path)}. Save the losses with riskpilot.tables.save_losses, or as CSV or Parquet."
+            f"{shown_safely(path)}. Save the losses with riskpilot.tables.save_losses, or as CSV "
+            f"or Parquet."
         )
     if not path.is_file():
         raise TableError(
@@ -90,10 +91,12 @@ def read_losses(path: str | Path, groups: Collection[str] = ()) -> LossTable:
         check_file(path, "The table of losses", TableError)
         return reader(path, groups)
     except OSError as error:
-        raise TableError(
-            f"{shown_safely(path)} cannot be read: {reason_of(error)}. Check its permissions, or "
-            f"copy it again."
-        ) from error
+        raise_alone(
+            TableError(
+                f"{shown_safely(path)} cannot be read: {reason_of(error)}. Check its permissions, "
+                f"or copy it again."
+            )
+        )
 
 
 def save_losses(
@@ -170,10 +173,12 @@ def save_losses(
         with replacing(path) as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
     except (OSError, ValueError) as error:  # a name may hold what no file system takes
-        raise TableError(
-            f"The losses cannot be written to {shown_safely(path)}: {reason_of(error)}. Name a "
-            f"file in a folder that exists, that you may write to and that has space."
-        ) from error
+        raise_alone(
+            TableError(
+                f"The losses cannot be written to {shown_safely(path)}: {reason_of(error)}. Name a "
+                f"file in a folder that exists, that you may write to and that has space."
+            )
+        )
     return path
 
 

@@ -93,9 +93,9 @@ def decode(blob: bytes) -> dict[str, Array]:
                 kinds = [str(arrays[key].dtype) for key in arrays]
                 raise StudyError(
                     f"Losses must be in riskpilot's format {_VERSION}, but these are in format "
-                    f"{shown(head.get('version'))}, arrays of {shown(kinds)}. Read them with the version of "
-                    f"riskpilot that wrote them, or restore the folder of losses that belongs to "
-                    f"the storage."
+                    f"{shown(head.get('version'))}, arrays of {shown(kinds)}. Read them "
+                    f"with the version of riskpilot that wrote them, or restore the folder of "
+                    f"losses that belongs to the storage."
                 )
             _HEAD(head, "the head")
             return {

@@ -14,7 +14,7 @@ from optuna.exceptions import ExperimentalWarning
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 
-from riskpilot.errors import RiskpilotError, StudyError
+from riskpilot.errors import RiskpilotError, StudyError, raise_alone
 from riskpilot.study.storages.addresses import (
     JOURNAL_FILES,
     SQLITE_FILES,
@@ -100,12 +100,7 @@ def clear_errors(address: object) -> Iterator[None]:
     except RiskpilotError:
         raise
     except Exception as error:
-        clear = StudyError(_why_not(address, error))
-        try:
-            raise clear from None
-        except Exception:
-            clear.__context__ = None  # which "from None" hides, but keeps
-            raise
+        raise_alone(StudyError(_why_not(address, error)))
 
 
 def _why_not(address: object, error: Exception) -> str:
