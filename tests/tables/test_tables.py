@@ -480,7 +480,7 @@ def test_a_storage_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
         open_study(address)
     with pytest.raises(StudyError, match="the study 'three'"):
         open_study(address, "three")
-    with pytest.raises(TableError, match="does not exist"):
+    with pytest.raises(StudyError, match="does not exist"):
         open_study(f"sqlite:///{tmp_path / 'absent.db'}")
     assert not (tmp_path / "absent.db").exists()
 

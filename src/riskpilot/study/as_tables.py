@@ -2,28 +2,24 @@
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import optuna
-from optuna.storages import BaseStorage
 
 from riskpilot.common import shown_safely
-from riskpilot.errors import StudyError, TableError, shown
+from riskpilot.errors import StudyError
 from riskpilot.study.creation import load_study
 from riskpilot.study.kept.records import joined, problem_of, read_calibration, read_validation
 from riskpilot.study.kept.trials import finished
 from riskpilot.study.questions.question_ledger import ledger
 from riskpilot.study.storages import (
     clear_errors,
+    existing_storage,
     hide_password,
     is_storage,
-    open_storage,
-    without_password,
 )
 from riskpilot.tables import LossTable, save_losses
 
 __all__ = [
-    "existing_storage",
     "export_losses",
     "hide_password",
     "is_storage",
@@ -128,26 +124,3 @@ def export_losses(study: optuna.Study, path: str | Path) -> Path:
         calibration=table.calibration,
         configs=table.configs,
     )
-
-
-def existing_storage(address: str) -> str | BaseStorage:
-    """Open the storage at an address or in a file that exists."""
-    if "://" not in address:
-        _existing(address, Path(address))
-    else:
-        with clear_errors(address):
-            parts = urlsplit(address)
-        if parts.scheme.startswith("sqlite") and parts.path.strip("/"):
-            _existing(address, Path(parts.path[1:]))
-    return open_storage(address)
-
-
-def _existing(address: str, path: Path) -> Path:
-    """Return the path of a file that exists; SQLite would make an empty one of a slip."""
-    if not path.is_file():
-        raise TableError(
-            f"There is no study at {hide_password(address)!r}: the file "
-            f"{without_password(shown(str(path)), address)} does not exist. Give the path "
-            f"relative to the folder in which the command runs."
-        )
-    return path

@@ -18,13 +18,22 @@ from riskpilot.problem import Problem
 from riskpilot.study.kept.loss_store import attach_store, chosen_store
 from riskpilot.study.kept.records import (
     PROBLEM_KEY,
+    SAFE_KEY,
+    SETTINGS_KEY,
+    attributes_of,
     problem_of,
     settings_of,
     write_problem,
     write_settings,
 )
 from riskpilot.study.sampler import LARGEST_SEED, sampler_for
-from riskpilot.study.storages import address_of, clear_errors, hide_password, open_storage
+from riskpilot.study.storages import (
+    address_of,
+    clear_errors,
+    existing_storage,
+    hide_password,
+    open_storage,
+)
 
 logging.getLogger("riskpilot").addHandler(logging.NullHandler())  # quiet until somebody listens
 
@@ -118,8 +127,10 @@ def create_study(
                 f"storage already. Write load_if_exists=True to go on with it, or give another "
                 f"study_name."
             ) from error
+    if PROBLEM_KEY not in attributes_of(study):
+        _check_new(study, problem)
     attach_store(study, store)
-    if PROBLEM_KEY in study.user_attrs:
+    if PROBLEM_KEY in attributes_of(study):
         return _continued(study, problem, sampler)
     seed = int(np.random.default_rng().integers(2**31)) if seed is None else int(seed)
     n_calibration = None if n_calibration is None else int(n_calibration)
@@ -130,7 +141,7 @@ def create_study(
         study.set_metric_names([*(risk.title for risk in problem.risks), problem.minimize])
     study.sampler = sampler or sampler_for(study, problem, seed)
     if first is not None:
-        study.enqueue_trial(first, user_attrs={"riskpilot:safe": True})
+        study.enqueue_trial(first, user_attrs={SAFE_KEY: True})
     return study
 
 
@@ -183,8 +194,8 @@ def load_study(
             'Write load_study(storage="sqlite:///study.db").'
         )
     with clear_errors(storage):
-        opened = _opened(storage)
-        assert opened is not None
+        # A slip in the name of a file must not leave an empty database behind.
+        opened = existing_storage(storage) if isinstance(storage, str | Path) else storage
         try:
             study = optuna.load_study(study_name=study_name, storage=opened)
         except KeyError as error:
@@ -196,6 +207,23 @@ def load_study(
             ) from error
     attach_store(study, chosen_store(opened, artifact_store))
     return _continued(study, problem_of(study), sampler)
+
+
+def _check_new(study: optuna.Study, problem: Problem) -> None:
+    """Refuse to write a problem into a study that others made.
+
+    A study of riskpilot's may lack its problem, where its maker was killed in between; it has no
+    trials yet, and no attributes but its settings.
+    """
+    has_trials = bool(study.get_trials(deepcopy=False))
+    foreign = attributes_of(study).keys() - {SETTINGS_KEY}
+    if has_trials or foreign or len(study.directions) != 1 + len(problem.risks):
+        raise StudyError(
+            f"create_study goes on with studies that riskpilot made, but the study "
+            f"{study.study_name!r} in this storage is one of plain Optuna's; it was left as it is. "
+            f"Give another study_name, or take its finished trials over with "
+            f"riskpilot.adopt(study, problem, losses)."
+        )
 
 
 def _enqueued(safe: object) -> dict[str, Any]:

@@ -15,9 +15,12 @@ from optuna.trial import FrozenTrial
 
 from riskpilot.common import (
     Array,
+    Shape,
     ShapeError,
     anything,
+    canonical,
     digest,
+    digest_of,
     flag,
     integer,
     mapping_of,
@@ -52,6 +55,7 @@ __all__ = [
     "LEDGER_KEY",
     "PROBLEM_KEY",
     "RECORD_KEY",
+    "SAFE_KEY",
     "SETTINGS_KEY",
     "MemoryArtifactStore",
     "Record",
@@ -66,9 +70,9 @@ __all__ = [
     "read_calibration",
     "read_validation",
     "record_of",
+    "store_evaluation",
     "validation_of",
     "write_calibration",
-    "write_evaluation",
 ]
 
 PROBLEM_KEY = "riskpilot:problem"
@@ -76,13 +80,14 @@ SETTINGS_KEY = "riskpilot:settings"
 LEDGER_KEY = "riskpilot:ledger"
 RECORD_KEY = "riskpilot:record"
 ERROR_KEY = "riskpilot:error"
+SAFE_KEY = "riskpilot:safe"
 # With the number of a trial behind it: where calibration losses are that were made after the end of
 # that trial. A finished trial takes no more attributes, so that the study keeps them.
 CALIBRATION_KEY = "riskpilot:calibration:"
 # The format in which a study keeps its problem and its settings; another one is not read.
-STUDY_FORMAT = 1
+STUDY_FORMAT = 2
 # The format in which records are written; another one is not read.
-RECORD_VERSION = 2
+RECORD_VERSION = 3
 
 SplitName = Literal["validation", "calibration"]
 
@@ -118,8 +123,9 @@ class Record:
     version: int = RECORD_VERSION
 
     def to_json(self) -> dict[str, Any]:
-        """Write the record as plain JSON."""
-        return asdict(self)
+        """Write the record as plain JSON, with its digest."""
+        data = asdict(self)
+        return {**data, "digest": digest_of(data)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Record":
@@ -128,16 +134,17 @@ class Record:
         if version != RECORD_VERSION:
             raise StudyError(
                 f"The record of a trial must be in format {RECORD_VERSION}, but one is in format "
-                f"{version!r}. Read the study with the version of riskpilot that wrote it."
+                f"{shown(version)}. Read the study with the version of riskpilot that wrote it."
             )
         try:
-            _RECORD(data, "")
+            content = _as_written(data, _RECORD)
         except ShapeError as error:
             raise _not_whole(error) from error
-        risks = {name: RiskRecord(**fields) for name, fields in data["risks"].items()}
-        return cls(**{**data, "risks": risks})
+        risks = {name: RiskRecord(**fields) for name, fields in content["risks"].items()}
+        return cls(**{**content, "risks": risks})
 
 
+_ARTIFACT = record(id=text, sha256=digest)
 _RISK_RECORD = record(
     n=real,
     total=real,
@@ -155,9 +162,30 @@ _RECORD = record(
     free_error=optional(real),
     n_validation=whole(1),
     n_calibration=optional(whole(1)),
-    artifacts=mapping_of(record(id=text, sha256=digest)),
+    artifacts=mapping_of(_ARTIFACT),
     version=integer,
+    digest=digest,
 )
+_SETTINGS = record(
+    format=integer,
+    seed=whole(),
+    n_calibration=optional(whole(1)),
+    entropy=whole(),
+    digest=digest,
+)
+
+
+def _as_written(data: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    """Return stored values without their digest; `ShapeError` where they were changed."""
+    shape(data, "")
+    content = {name: value for name, value in data.items() if name != "digest"}
+    try:
+        found = digest_of(content)
+    except (RecursionError, TypeError, ValueError):  # what JSON does not hold was never written
+        found = None
+    if found != data["digest"]:
+        raise ShapeError("its digest does not match its content")
+    return content
 
 
 def _not_whole(reason: object) -> StudyError:
@@ -208,19 +236,46 @@ def problem_of(study: optuna.Study) -> Problem:
             f"A study made by riskpilot.create_study is needed, but this is {shown(study)}. "
             f"Load one from its storage: riskpilot.load_study(storage=...)."
         )
-    stored = study.user_attrs.get(PROBLEM_KEY)
+    stored = attributes_of(study).get(PROBLEM_KEY)
     if stored is None:
         raise StudyError(
             f"The study {study.study_name!r} carries no riskpilot problem. "
             f"Make studies with riskpilot.create_study(problem, ...)."
         )
-    found = settings_of(study).get("format")
-    if found != STUDY_FORMAT:
-        raise StudyError(
-            f"A study must be in format {STUDY_FORMAT}, but the study {study.study_name!r} is in "
-            f"format {found!r}. Read it with the version of riskpilot that wrote it."
-        )
-    return Problem.from_dict(stored)
+    if not settings_of(study):
+        raise _other_format(study, None)
+    try:
+        problem = Problem.from_dict(stored)
+        unchanged = canonical(problem.to_dict()) == canonical(stored)
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+        raise _changed(study, "problem", error) from error
+    if not unchanged:
+        raise _changed(study, "problem", "it has other fields than riskpilot writes")
+    return problem
+
+
+def attributes_of(study: optuna.Study) -> dict[str, Any]:
+    """Read the attributes of a study, or refuse a storage in which one of them is damaged."""
+    try:
+        return study.user_attrs
+    except (RecursionError, TypeError, ValueError) as error:
+        raise _changed(study, "attributes", error) from error
+
+
+def _changed(study: optuna.Study, what: str, reason: object) -> StudyError:
+    """Make the error that says why what a study keeps cannot be used."""
+    return StudyError(
+        f"The {what} of the study {study.study_name!r} must be as riskpilot wrote it, but it "
+        f"cannot be used: {reason}. The storage was changed from outside; restore it from a copy."
+    )
+
+
+def _other_format(study: optuna.Study, found: object) -> StudyError:
+    """Make the error that says that a study is in a format that this version does not read."""
+    return StudyError(
+        f"A study must be in format {STUDY_FORMAT}, but the study {study.study_name!r} is in "
+        f"format {shown(found)}. Read it with the version of riskpilot that wrote it."
+    )
 
 
 def write_problem(study: optuna.Study, problem: Problem) -> None:
@@ -234,8 +289,16 @@ def settings_of(study: optuna.Study) -> Mapping[str, Any]:
     They are its format, the seed of its search, the stated number of calibration examples, and
     the randomness that the order of bets is drawn from.
     """
-    stored = study.user_attrs.get(SETTINGS_KEY, {})
-    return stored if isinstance(stored, Mapping) else {}
+    stored = attributes_of(study).get(SETTINGS_KEY)
+    if stored is None:
+        return {}
+    found = stored.get("format") if isinstance(stored, Mapping) else None
+    if found != STUDY_FORMAT:
+        raise _other_format(study, found)
+    try:
+        return _as_written(stored, _SETTINGS)
+    except ShapeError as error:
+        raise _changed(study, "settings", error) from error
 
 
 def write_settings(study: optuna.Study, seed: int, n_calibration: int | None) -> None:
@@ -247,17 +310,16 @@ def write_settings(study: optuna.Study, seed: int, n_calibration: int | None) ->
         # Drawn once: it makes the order of bets random, and the same for the same question.
         "entropy": secrets.randbits(53),
     }
-    study.set_user_attr(SETTINGS_KEY, settings)
+    study.set_user_attr(SETTINGS_KEY, {**settings, "digest": digest_of(settings)})
 
 
-def write_evaluation(
+def store_evaluation(
     study: optuna.Study,
-    trial: optuna.Trial,
     problem: Problem,
     evaluation: Evaluation,
     n_validation: int | None = None,
 ) -> Record:
-    """Check, store and read back the losses of one trial; its record goes to the trial last.
+    """Check and store the losses of one configuration, and return their record.
 
     Every number of the record is computed from the stored losses. ``n_validation``: how many
     validation examples there must be, where that is known.
@@ -281,7 +343,7 @@ def write_evaluation(
     artifacts = {"validation": put(store, validation_blob)}
     if calibration_blob is not None:
         artifacts["calibration"] = put(store, calibration_blob)
-    record = Record(
+    return Record(
         risks={name: _risk_record(losses) for name, losses in validation.risks.items()},
         free=float(validation.free[0]),
         free_error=None if validation.free_error is None else float(validation.free_error[0]),
@@ -289,8 +351,6 @@ def write_evaluation(
         n_calibration=n_calibration,
         artifacts=artifacts,
     )
-    trial.set_user_attr(RECORD_KEY, record.to_json())
-    return record
 
 
 def _risk_record(losses: RiskLosses) -> RiskRecord:
@@ -338,7 +398,13 @@ def _entry(study: optuna.Study, trial: FrozenTrial, split: SplitName) -> Mapping
     record = record_of(trial)
     entry = None if record is None else record.artifacts.get(split)
     if entry is None and split == "calibration":
-        entry = study.user_attrs.get(f"{CALIBRATION_KEY}{trial.number}")
+        entry = attributes_of(study).get(f"{CALIBRATION_KEY}{trial.number}")
+        try:
+            optional(_ARTIFACT)(
+                entry, f"the place of the calibration losses of trial {trial.number}"
+            )
+        except ShapeError as error:
+            raise _changed(study, "attributes", error) from error
     return entry
 
 

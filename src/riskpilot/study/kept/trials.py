@@ -78,7 +78,8 @@ def split_trials(
     retried = {number for t in trials for number in t.system_attrs.get("retry_history", ())}
     known, pending = [], []
     for other in trials:
-        params = {**other.system_attrs.get(PROPOSAL_KEY, {}), **other.params}
+        proposed = other.system_attrs.get(PROPOSAL_KEY)
+        params = {**(proposed if isinstance(proposed, Mapping) else {}), **other.params}
         if not search_space.keys() <= params.keys() or other.number == current:
             continue
         if other.state == TrialState.COMPLETE:

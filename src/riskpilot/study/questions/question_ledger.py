@@ -34,7 +34,7 @@ from riskpilot.guarantee import (
     versions,
 )
 from riskpilot.losses import CalibrationLosses, RiskLosses
-from riskpilot.study.kept.records import LEDGER_KEY
+from riskpilot.study.kept.records import LEDGER_KEY, attributes_of
 from riskpilot.study.storages import exclusive, storage_of
 
 _HEAD_KEY = f"{LEDGER_KEY}:head"
@@ -206,7 +206,7 @@ def _read(study: optuna.Study) -> tuple[list[dict[str, Any]], dict[int, dict[str
             f"A ledger belongs to a study, but got a {type(study).__name__}: {shown(study)}. "
             f"Load it first: riskpilot.load_study(storage=...)."
         )
-    attributes = study.user_attrs
+    attributes = attributes_of(study)
     entries, head = attributes.get(LEDGER_KEY, []), attributes.get(_HEAD_KEY)
     found = {key: value for key, value in attributes.items() if key.startswith(_OUTCOME_KEY)}
     name = study.study_name

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import optuna
 from optuna.exceptions import ExperimentalWarning
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 
-from riskpilot.errors import RiskpilotError, StudyError, raise_alone
+from riskpilot.errors import RiskpilotError, StudyError, raise_alone, shown
 from riskpilot.study.storages.addresses import (
     JOURNAL_FILES,
     SQLITE_FILES,
@@ -88,6 +89,29 @@ def open_storage(
         return _open_database(address, heartbeat_seconds, grace_seconds)
 
 
+def existing_storage(address: str | Path) -> str | BaseStorage:
+    """Open the storage at an address or in a file that exists; nothing is created."""
+    address = str(address)
+    if "://" not in address:
+        _check_file(address, Path(address))
+    elif not is_in_memory(address):
+        with clear_errors(address):
+            parts = urlsplit(address)
+        if parts.scheme.startswith("sqlite") and parts.path.strip("/"):
+            _check_file(address, Path(parts.path[1:]))
+    return open_storage(address)
+
+
+def _check_file(address: str, path: Path) -> None:
+    """Refuse a file that does not exist; SQLite would make an empty one of a slip."""
+    if not path.is_file():
+        raise StudyError(
+            f"There is no study at {hide_password(address)!r}: the file "
+            f"{without_password(shown(str(path)), address)} does not exist. Give the path "
+            f"relative to the folder in which the command runs."
+        )
+
+
 @contextmanager
 def clear_errors(address: object) -> Iterator[None]:
     """Raise what a database says when it cannot be opened in one message, without the password.
@@ -107,18 +131,18 @@ def _why_not(address: object, error: Exception) -> str:
     """Say why a storage cannot be opened, without its password."""
     named = str(address) if isinstance(address, str | Path) else address_of(address)
     if named is None:
-        shown, reason = f"of the type {type(address).__name__!r}", str(error)
+        storage, reason = f"of the type {type(address).__name__!r}", str(error)
     else:
-        shown, reason = repr(hide_password(named)), without_password(str(error), named)
+        storage, reason = repr(hide_password(named)), without_password(str(error), named)
     if named is not None and not is_certain(named):  # what is said of it could show any part of it
         return (
-            f"The storage {shown} cannot be opened: it is not written as SCHEME://USER:PASSWORD@"
+            f"The storage {storage} cannot be opened: it is not written as SCHEME://USER:PASSWORD@"
             f"HOST/DATABASE ({type(error).__name__}). Write every other character of the password "
             f"than letters and digits as its code, @ as %40 and : as %3A."
         )
     first_line = f"{reason}\n".splitlines()[0].rstrip(" .")
     return (
-        f"The storage {shown} cannot be opened: {first_line or type(error).__name__}. Give an "
+        f"The storage {storage} cannot be opened: {first_line or type(error).__name__}. Give an "
         f"address such as sqlite:///study.db, and install the driver of its database."
     )
 
