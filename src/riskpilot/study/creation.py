@@ -26,6 +26,7 @@ from riskpilot.study.kept.records import (
     write_problem,
     write_settings,
 )
+from riskpilot.study.kept.trials import trials_of
 from riskpilot.study.sampler import LARGEST_SEED, sampler_for
 from riskpilot.study.storages import (
     address_of,
@@ -294,6 +295,7 @@ def _continued(study: optuna.Study, problem: Problem, sampler: BaseSampler | Non
             f"The study {study.study_name!r} exists and has another problem: {stored} "
             f"Use another study_name, or set limits with riskpilot.set_limits(study, ...)."
         )
+    trials_of(study)  # a damaged one is refused here, not in the middle of a search
     seed = settings_of(study)["seed"]
     study.sampler = sampler or sampler_for(study, problem, seed)
     return study

@@ -8,7 +8,7 @@ import optuna
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from riskpilot.errors import StudyError
+from riskpilot.errors import StudyError, shown
 from riskpilot.study.kept.records import Record, record_of
 
 # The configuration that a trial is about to try, for other workers to see before it has begun.
@@ -34,11 +34,11 @@ def trials_of(
     """Read the trials of a study, or refuse a storage in which one of them is damaged."""
     try:
         return study.get_trials(deepcopy=False, states=states)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise StudyError(
             f"The trials of the study {study.study_name!r} must be as Optuna wrote them, but one "
-            f"cannot be read ({type(error).__name__}: {error}). The storage was changed from "
-            f"outside; restore it from a copy."
+            f"cannot be read ({type(error).__name__}: {shown(str(error))}). The storage was "
+            f"changed from outside; restore it from a copy."
         ) from error
 
 
