@@ -28,7 +28,7 @@ TABLES = {
 DEEP = "[" * 100_000
 RAW = ["", "{", "NaN", DEEP, "9" * 5000, '"\\ud800"', "null", "[]", "7", '"x"', "true"]
 VALUES = (None, "x", -1, 1e308, True, [], {}, ["x"], {"x": 1})
-SAMPLE = 60  # cases in a quick run
+SAMPLE = 30  # cases in a quick run
 
 
 @pytest.fixture(scope="module")
