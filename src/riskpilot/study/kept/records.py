@@ -229,13 +229,18 @@ def validation_of(problem: Problem, records: Sequence[Record]) -> ValidationLoss
     )
 
 
-def problem_of(study: optuna.Study) -> Problem:
-    """Return the problem that travels with the study."""
+def require_study(study: object) -> None:
+    """Refuse what is no study."""
     if not isinstance(study, optuna.Study):
         raise StudyError(
             f"A study made by riskpilot.create_study is needed, but this is {shown(study)}. "
             f"Load one from its storage: riskpilot.load_study(storage=...)."
         )
+
+
+def problem_of(study: optuna.Study) -> Problem:
+    """Return the problem that travels with the study."""
+    require_study(study)
     stored = attributes_of(study).get(PROBLEM_KEY)
     if stored is None:
         raise StudyError(
