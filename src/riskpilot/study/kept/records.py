@@ -18,11 +18,11 @@ from riskpilot.common import (
     Shape,
     ShapeError,
     anything,
-    canonical,
     digest,
     digest_of,
     flag,
     integer,
+    list_of,
     mapping_of,
     optional,
     real,
@@ -166,6 +166,7 @@ _RECORD = record(
     version=integer,
     digest=digest,
 )
+_PROBLEM = record(risks=list_of(anything), minimize=text, delta=real, digest=digest)
 _SETTINGS = record(
     format=integer,
     seed=whole(),
@@ -250,13 +251,10 @@ def problem_of(study: optuna.Study) -> Problem:
     if not settings_of(study):
         raise _other_format(study, None)
     try:
-        problem = Problem.from_dict(stored)
-        unchanged = canonical(problem.to_dict()) == canonical(stored)
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+        content = _as_written(stored, _PROBLEM)
+        return Problem.from_dict(content)
+    except (ShapeError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise _changed(study, "problem", error) from error
-    if not unchanged:
-        raise _changed(study, "problem", "it has other fields than riskpilot writes")
-    return problem
 
 
 def attributes_of(study: optuna.Study) -> dict[str, Any]:
@@ -285,7 +283,8 @@ def _other_format(study: optuna.Study, found: object) -> StudyError:
 
 def write_problem(study: optuna.Study, problem: Problem) -> None:
     """Store the problem that travels with the study."""
-    study.set_user_attr(PROBLEM_KEY, problem.to_dict())
+    content = problem.to_dict()
+    study.set_user_attr(PROBLEM_KEY, {**content, "digest": digest_of(content)})
 
 
 def settings_of(study: optuna.Study) -> Mapping[str, Any]:
