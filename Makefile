@@ -55,6 +55,7 @@ durability: $(VENV)/.installed-test  ## every figure of studies that survive, fo
 	$(BIN)/python -m benchmarks.crash
 	$(BIN)/python -m benchmarks.workers
 	$(BIN)/python -m benchmarks.large
+	$(BIN)/python -m benchmarks.load
 	$(BIN)/python -m benchmarks --only storage
 
 bench: $(VENV)/.installed-test  ## speed against peers, as ratios from one run

@@ -18,10 +18,11 @@ from riskpilot.study.kept.records import (
     SAFE_KEY,
     Record,
     problem_of,
+    record_of,
     store_evaluation,
     validation_of,
 )
-from riskpilot.study.kept.trials import finished
+from riskpilot.study.kept.trials import has_losses, trials_of
 from riskpilot.study.space import check_drawn
 from riskpilot.study.storages import fixed_params, get_trial, set_trial_user_attr, trial_with_number
 
@@ -114,8 +115,9 @@ class Recorder:
     def _n_validation(self) -> int | None:
         """Return how many validation examples the study's first trial had; None before it."""
         if self._n is None:  # asked until there is a finished trial, and never again
-            records = finished(self._study).records
-            self._n = records[0].n_validation if records else None
+            first = next(filter(has_losses, trials_of(self._study)), None)
+            record = None if first is None else record_of(first)
+            self._n = None if record is None else record.n_validation
         return self._n
 
     def _check_safe(self, trial: optuna.Trial | FrozenTrial) -> None:

@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.errors import StudyError
 from riskpilot.study.creation import load_study
-from riskpilot.study.kept.trials import finished_among
+from riskpilot.study.kept.trials import has_losses
 from riskpilot.study.objectives import Evaluate, objective
 from riskpilot.study.storages import (
     GRACE_SECONDS,
@@ -161,4 +161,4 @@ def _is_later(trial: FrozenTrial, number: int) -> bool:
 def _counts(trials: Sequence[FrozenTrial]) -> tuple[int, int]:
     """Count the trials that are finished with their losses, and those that are running."""
     going = sum(trial.state == TrialState.RUNNING for trial in trials)
-    return len(finished_among(trials).records), going
+    return sum(map(has_losses, trials)), going

@@ -49,6 +49,7 @@ from riskpilot.losses import (
 from riskpilot.problem import Problem, Risk
 from riskpilot.study.kept.loss_bytes import decode, encode
 from riskpilot.study.kept.loss_store import MemoryArtifactStore, get, put, store_of
+from riskpilot.study.kept.remembered import Remembered
 
 __all__ = [
     "ERROR_KEY",
@@ -363,10 +364,13 @@ def _risk_record(losses: RiskLosses) -> RiskRecord:
     return RiskRecord(digest=digest, changes=changes, **losses.summary.record(0))
 
 
-def record_of(trial: FrozenTrial) -> Record | None:
+def _read_record(trial: FrozenTrial) -> Record | None:
     """Read the record of a trial; None where it carries no losses."""
     stored = trial.user_attrs.get(RECORD_KEY)
     return None if stored is None else Record.from_json(stored)
+
+
+record_of = Remembered(_read_record)
 
 
 def read_calibration(study: optuna.Study, problem: Problem, trial: FrozenTrial) -> LossMapping:

@@ -44,7 +44,11 @@ def _queries(which: str) -> TrialQueries:
     return TrialQueries(trials, _with_ids(" UNION ALL ".join(part + inside for part in _PARTS)))
 
 
-TRIALS_OF_STUDY = _queries("study_id = :study AND (trial_id > :after OR trial_id IN :ids)")
+# Two conditions joined by OR would make a database look at every trial of the study.
+TRIALS_OF_STUDY = _queries(
+    "trial_id IN (SELECT trial_id FROM trials WHERE study_id = :study AND trial_id > :after"
+    " UNION SELECT trial_id FROM trials WHERE study_id = :study AND trial_id IN :ids)"
+)
 TRIALS_BY_ID = _queries("trial_id IN :ids")
 
 STUDY_ATTRIBUTES = sqlalchemy.text(
