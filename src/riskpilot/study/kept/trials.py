@@ -103,7 +103,8 @@ def nothing_new(
     """
     # A trial whose worker died says nothing about its configuration, which another one tries.
     histories = [trial.system_attrs.get("retry_history") for trial in trials]
-    retried = [number for history in histories if isinstance(history, list) for number in history]
+    lists = [history for history in histories if isinstance(history, list)]
+    retried = {number for numbers in lists for number in numbers if isinstance(number, int)}
     found = []
     for trial in trials:
         if trial.number in known:
