@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import crash, large, load
+from benchmarks import chaos, crash, large, load
 from benchmarks.durability import FIGURES, SPEED, record, table
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +38,8 @@ def test_the_docs_show_the_figures_that_were_written():
         assert f"{run['gap'][0]:+.4f} ± {run['gap'][1]:.4f}" in shown
     for run in figures["crash"].values():
         assert f"of {run['acknowledged']} finished evaluations {run['lost']} lost" in shown
+    for run in figures["chaos"].values():
+        assert f"{sum(run['faults'].values())} random faults" in shown
     for run in figures["large"].values():
         assert f"at most {run['peak_mb']:.0f} MB" in shown
     for run in figures["workers"]["quality"].values():
@@ -53,6 +55,31 @@ def test_a_loss_is_not_hidden(tmp_path):
     path.write_text(json.dumps(figures))
     assert "3 lost" in table(path)
     assert "ANOTHER selection" in table(path)
+    figures["chaos"]["journal"] |= {"lost": 5, "hangs": 2, "broken": 1}
+    path.write_text(json.dumps(figures))
+    assert "5 lost" in table(path)
+    assert "2 hangs" in table(path)
+    assert "verify BROKEN" in table(path)
+
+
+def test_a_few_seconds_of_chaos_break_nothing(tmp_path, capsys):
+    path = tmp_path / "figures.json"
+    options = ["--minutes", "0.15", "--workers", "2", "--storage", "journal", "--out", str(path)]
+    with pytest.raises(SystemExit) as ended:
+        chaos.main(options)
+    assert ended.value.code == 0, capsys.readouterr().out
+    figures = json.loads(path.read_text())["chaos"]["journal"]
+    assert sum(figures["faults"].values()) > 0
+    assert figures["acknowledged"] >= 8
+    assert "fault: " in capsys.readouterr().out
+
+
+def test_chaos_that_breaks_a_promise_says_so():
+    report = chaos.Report("sqlite", acknowledged=10)
+    assert report.ok
+    for name in chaos.MUST_BE_ZERO:
+        assert not chaos.Report("sqlite", acknowledged=10, **{name: 1}).ok
+    assert not chaos.Report("sqlite").ok
 
 
 def test_a_small_run_of_each_writes_its_figures(tmp_path, capsys):

@@ -30,7 +30,7 @@ from riskpilot.common import (
     text,
     whole,
 )
-from riskpilot.errors import LossError, StudyError, shown
+from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
 from riskpilot.losses import (
     CalibrationLosses,
     Evaluation,
@@ -262,6 +262,8 @@ def attributes_of(study: optuna.Study) -> dict[str, Any]:
     """Read the attributes of a study, or refuse a storage in which one of them is damaged."""
     try:
         return study.user_attrs
+    except RiskpilotError:
+        raise
     except (RecursionError, TypeError, ValueError) as error:
         raise _changed(study, "attributes", error) from error
 

@@ -10,8 +10,22 @@ from optuna.distributions import BaseDistribution
 from optuna.search_space import IntersectionSearchSpace
 from optuna.trial import FrozenTrial, TrialState
 
-from riskpilot.errors import StudyError, shown
 from riskpilot.study.kept.records import RECORD_KEY, Record, record_of
+from riskpilot.study.storages import trials_of
+
+__all__ = [
+    "PROPOSAL_KEY",
+    "Finished",
+    "comparable",
+    "finished",
+    "finished_among",
+    "has_losses",
+    "n_calibration_of",
+    "nothing_new",
+    "shared_space",
+    "split_trials",
+    "trials_of",
+]
 
 # The configuration that a trial is about to try, for other workers to see before it has begun.
 PROPOSAL_KEY = "riskpilot:proposal"
@@ -28,20 +42,6 @@ class Finished:
     trials: Sequence[FrozenTrial]
     records: Sequence[Record]
     without_losses: tuple[int, ...]
-
-
-def trials_of(
-    study: optuna.Study, states: Container[TrialState] | None = None
-) -> list[FrozenTrial]:
-    """Read the trials of a study, or refuse a storage in which one of them is damaged."""
-    try:
-        return study.get_trials(deepcopy=False, states=states)
-    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise StudyError(
-            f"The trials of the study {study.study_name!r} must be as Optuna wrote them, but one "
-            f"cannot be read ({type(error).__name__}: {shown(str(error))}). The storage was "
-            f"changed from outside; restore it from a copy."
-        ) from error
 
 
 def shared_space(study: optuna.Study) -> dict[str, BaseDistribution]:

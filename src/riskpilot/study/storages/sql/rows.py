@@ -11,6 +11,7 @@ import sqlalchemy
 from optuna.distributions import BaseDistribution, json_to_distribution
 from optuna.trial import FrozenTrial, TrialState
 
+from riskpilot.study.storages.reading import damaged_trial
 from riskpilot.study.storages.sql.statements import TrialQueries
 
 _NUMBERS = {"INF_POS": math.inf, "INF_NEG": -math.inf, "NAN": math.nan}
@@ -29,7 +30,15 @@ def read_trials(
     of_trial: defaultdict[int, list[Any]] = defaultdict(list)
     for part in sorted(parts, key=lambda part: part[2]):
         of_trial[part[1]].append(part)
-    return [_frozen(trial, of_trial[trial.trial_id]) for trial in trials]
+    return [_checked(trial, of_trial[trial.trial_id]) for trial in trials]
+
+
+def _checked(trial: Any, parts: list[Any]) -> FrozenTrial:
+    """Put a trial together, or refuse a storage in which it is damaged."""
+    try:
+        return _frozen(trial, parts)
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged_trial(error, trial.number) from error
 
 
 def value_row(trial_id: int, objective: int, value: float) -> dict[str, Any]:
