@@ -81,5 +81,5 @@ def test_optuna_sees_the_values_of_validation_losses(study):
 @pytest.mark.parametrize("settings", [{}, {"format": 99, "seed": 0, "n_calibration": None}, 7])
 def test_a_study_in_another_format_is_refused_in_one_sentence(study, settings):
     study.set_user_attr(SETTINGS_KEY, settings)
-    with pytest.raises(rp.StudyError, match=r"must be in format 1, but the study .* is in format"):
+    with pytest.raises(rp.StudyError, match=r"must be in format 2, but the study .* is in format"):
         rp.select(study)

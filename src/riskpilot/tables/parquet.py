@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from riskpilot.common import check_memory
 from riskpilot.errors import TableError
 from riskpilot.tables.long import NOT_LOSSES, Labels, LongTable, check_header
 
@@ -15,7 +16,11 @@ from riskpilot.tables.long import NOT_LOSSES, Labels, LongTable, check_header
 def read_columns(path: Path, groups: Collection[str] = ()) -> LongTable:
     """Read the columns of a Parquet file, as `tabulate` takes them; ``groups`` hold names."""
     try:
-        table = pq.ParquetFile(path).read()
+        file = pq.ParquetFile(path)
+        # Rows that are all alike take no room in the file, but 8 bytes for each number in memory.
+        cells = file.metadata.num_rows * file.metadata.num_columns
+        check_memory(8 * cells, f"The table of losses {path.name!r}", TableError)
+        table = file.read()
     except (pa.ArrowException, OSError) as error:
         raise TableError(
             f"{path.name!r} is no complete Parquet file ({error}). It may have been cut short "

@@ -103,14 +103,17 @@ def nothing_new(
     whose results are known, and of the one that asks.
     """
     # A trial whose worker died says nothing about its configuration, which another one tries.
-    retried = {number for t in trials for number in t.system_attrs.get("retry_history", ())}
+    histories = [trial.system_attrs.get("retry_history") for trial in trials]
+    lists = [history for history in histories if isinstance(history, list)]
+    retried = {number for numbers in lists for number in numbers if isinstance(number, int)}
     found = []
     for trial in trials:
         if trial.number in known:
             continue
         failed = trial.state == TrialState.FAIL and trial.number not in retried
         if failed or trial.state in _TO_BE_EVALUATED or has_losses(trial):
-            params = {**trial.system_attrs.get(PROPOSAL_KEY, {}), **trial.params}
+            proposed = trial.system_attrs.get(PROPOSAL_KEY)
+            params = {**(proposed if isinstance(proposed, Mapping) else {}), **trial.params}
             if search_space.keys() <= params.keys():
                 found.append(params)
     return found
