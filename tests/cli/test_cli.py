@@ -17,6 +17,7 @@ from riskpilot.cli.app import app
 from riskpilot.cli.options import parse_numbers
 from riskpilot.errors import ProblemError
 from riskpilot.problem.notation import parse_risk
+from riskpilot.study import problem_of
 from riskpilot.tables import save_losses
 
 runner = CliRunner()
@@ -244,7 +245,7 @@ def test_status_carries_the_whole_problem_and_counts_trials_without_losses(tmp_p
     assert "Left out: 1 finished trial (6)" in run("status", path).replace("\n", " ")
     data = json.loads(run("status", path, "--json"))
     assert data["left_out"] == [6]
-    assert data["asked"] == study.user_attrs["riskpilot:problem"]
+    assert data["asked"] == problem_of(study).to_dict()
     assert data["questions"][0]["asked"] == data["asked"]
 
 

@@ -408,7 +408,7 @@ def test_configurations_come_back_as_they_are(validation, calibration, tmp_path)
     configs = [
         {"n": np.int64(3), "t": np.float32(0.1), "on": np.True_, "kind": np.str_("a")},
         {"layers": (32, (16, 8)), "nested": {"a": [1, None]}, "": "empty name"},
-        {"rate": 0.1, "n": 2**60, "text": "ü\ud800", "negative": -0.0},
+        {"rate": 0.1, "n": 2**60, "text": "ü\U0001f600", "negative": -0.0},
         {},
     ]
     selection = rp.select_from_losses(

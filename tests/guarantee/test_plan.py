@@ -128,7 +128,8 @@ def test_what_bets_begin_with_is_that_of_the_candidates_in_their_order():
 def test_the_plan_is_made_from_validation_losses_and_nothing_else():
     parameters = inspect.signature(freeze_plan).parameters
     assert parameters["validation"].annotation in (ValidationLosses, "ValidationLosses")
-    assert set(parameters) == {"validation", "estimates", "procedure", "seed", "entropy"}
+    settings = {"procedure", "seed", "entropy", "known_order"}  # none of them holds losses
+    assert set(parameters) == {"validation", "estimates"} | settings
 
 
 def test_filter_and_order_go_by_estimates_where_there_are_some():

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from riskpilot.cli import terminal
 from riskpilot.cli.options import (
@@ -71,9 +70,10 @@ def plan(
         return
     console = terminal.output()
     for n_validation, n_calibration in splits:
-        console.print(
+        terminal.say(
+            console,
             f"Of {n_validation + n_calibration:,} labelled examples, drawn at random: "
-            f"{n_validation:,} for validation, {n_calibration:,} for calibration."
+            f"{n_validation:,} for validation, {n_calibration:,} for calibration.",
         )
     show_plans(console, plans, delta)
 
@@ -104,7 +104,7 @@ def show_plans(console: Console, plans: Sequence[RiskPlan], delta: float) -> Non
         console, f"What calibration data can show at delta = {delta:g}", heads, rows
     )
     for plan in plans:
-        console.print(Text(str(plan)))
+        terminal.say(console, plan)
 
 
 def _plans(

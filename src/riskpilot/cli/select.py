@@ -95,7 +95,7 @@ def select(
     as_json: JsonOption = False,
 ) -> None:
     """Choose the best configuration that is shown to keep every limit."""
-    with terminal.errors().status(f"Reading and testing {hide_password(losses)}"):
+    with terminal.waiting(f"Reading and testing {hide_password(losses)}"):
         risks = parse_risks(risk, p_value)
         if is_storage(losses):
             study = open_study(losses, study_name, artifacts)

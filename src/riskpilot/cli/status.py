@@ -1,7 +1,6 @@
 """``riskpilot status``: where a study stands; calibration stays sealed."""
 
 from rich.console import Console
-from rich.text import Text
 
 from riskpilot.cli import terminal
 from riskpilot.cli.options import JsonOption, StorageArgument, StudyNameOption, examples
@@ -34,20 +33,19 @@ def status(
 def show_status(console: Console, status: Status) -> None:
     """Show trials and budget in a few lines, then tables of risks, failures and questions."""
     states = ", ".join(f"{n} {name}" for name, n in status.states.items() if n) or "none yet"
-    console.print(Text(f"Study {status.study}", style="bold"))
-    console.print(Text(status.problem))
-    console.print(Text(f"Trials: {states}; {_duration(status.seconds)} of evaluation"))
+    terminal.say(console, f"Study {status.study}", "bold")
+    terminal.say(console, status.problem)
+    terminal.say(console, f"Trials: {states}; {_duration(status.seconds)} of evaluation")
     if status.left_out:
-        console.print(Text(left_out_in_words(status.left_out)))
-    console.print(
-        Text(
-            f"Examples: {_count(status.n_validation)} validation, "
-            f"{_count(status.n_calibration)} calibration"
-        )
+        terminal.say(console, left_out_in_words(status.left_out))
+    terminal.say(
+        console,
+        f"Examples: {_count(status.n_validation)} validation, "
+        f"{_count(status.n_calibration)} calibration",
     )
     for line in _running(status):
-        console.print(Text(line))
-    console.print()
+        terminal.say(console, line)
+    terminal.say(console)
     _show_risks(console, status)
     _show_failures(console, status)
     _show_ledger(console, status)
@@ -85,7 +83,7 @@ def _show_failures(console: Console, status: Status) -> None:
 def _show_ledger(console: Console, status: Status) -> None:
     """Show the questions that have been put to the calibration data."""
     if not status.questions:
-        console.print(Text("Ledger: calibration is sealed; nothing has been selected yet."))
+        terminal.say(console, "Ledger: calibration is sealed; nothing has been selected yet.")
         return
     heads = ["question", "share of delta", "when", "asked", "certified"]
     rows = [

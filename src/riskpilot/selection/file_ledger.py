@@ -1,7 +1,6 @@
 """The ledger beside a table of losses: every question that was put to it, in a chain."""
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,12 @@ from riskpilot.common import (
     one_at_a_time,
     optional,
     parse,
+    reason_of,
     record,
+    shown_safely,
     text,
     whole,
+    write_whole,
 )
 from riskpilot.errors import TableError
 from riskpilot.guarantee import CONTENT, VERSIONS, Question, Use, stamp
@@ -82,12 +84,14 @@ def _add(path: Path, question: Question, opened: str) -> dict[str, Any]:
                 "previous": entries[-1]["digest"] if entries else "",
             }
             entry["digest"] = digest_of(entry)
-            _write(path, [*entries, entry])
+            written = json.dumps([*entries, entry], indent=2, allow_nan=False)
+            write_whole(path, f"{written}\n")
             return entry
     except OSError as error:
         raise TableError(
-            f"The ledger of the table cannot be written to {str(path)!r}: {error}. Copy the table "
-            f"to a folder that can be written, or go without a ledger: --no-ledger, or ledger=None."
+            f"The ledger of the table cannot be written to {shown_safely(path)}: "
+            f"{reason_of(error)}. Copy the table to a folder that can be written, or go without a "
+            f"ledger: --no-ledger, or ledger=None."
         ) from error
 
 
@@ -127,13 +131,6 @@ def recorded_draw(path: Path, table: Mapping[str, Any]) -> int | None:
             draw = known.get("draw")
             return int(draw) if draw is not None else None
     return None
-
-
-def _write(path: Path, entries: Sequence[Mapping[str, Any]]) -> None:
-    """Put a new ledger in the place of the old one, whole or not at all."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    beside.write_text(json.dumps(entries, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    beside.replace(path)
 
 
 def _changed(path: Path, reason: str) -> TableError:

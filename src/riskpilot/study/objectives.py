@@ -12,7 +12,7 @@ from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.trial import TrialState
 
 from riskpilot.common import TimeLimitError, within
-from riskpilot.errors import RiskpilotError, StudyError, shown
+from riskpilot.errors import RiskpilotError, StudyError, shown, visible
 from riskpilot.guarantee import as_number
 from riskpilot.losses import Evaluation, check_ids
 from riskpilot.problem import Problem
@@ -128,7 +128,7 @@ def objective(
         except (optuna.TrialPruned, *_OF_THE_STORAGE):
             raise
         except Exception as error:
-            message = f"{type(error).__name__}: {error}"[:2000]
+            message = visible(f"{type(error).__name__}: {error}"[:2000])
             message = without_password(message, address_of(storage_of(study)) or "")
             trial.set_user_attr(ERROR_KEY, message)
             if on_error == "raise" and not isinstance(error, TimeLimitError):

@@ -8,6 +8,8 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
+from riskpilot.common import for_programs
+from riskpilot.errors import shown
 from riskpilot.guarantee import region_of
 from riskpilot.problem import Problem
 from riskpilot.study.kept.records import ERROR_KEY, Record, problem_of, settings_of, validation_of
@@ -109,8 +111,9 @@ class Status:
     spent: float
 
     def to_json(self) -> dict[str, Any]:
-        """Write the status as plain JSON."""
-        return asdict(self)
+        """Write the status as plain JSON; what JSON does not have becomes a text."""
+        written: dict[str, Any] = for_programs(asdict(self))
+        return written
 
 
 def study_status(study: optuna.Study) -> Status:
@@ -158,7 +161,8 @@ def _seconds(trial: FrozenTrial) -> float:
 
 def _failure(trial: FrozenTrial) -> Failure:
     """Describe a failed trial; one without a recorded error belonged to a worker that died."""
-    return Failure(trial.number, trial.user_attrs.get(ERROR_KEY, _DIED), dict(trial.params))
+    error = trial.user_attrs.get(ERROR_KEY, _DIED)
+    return Failure(trial.number, error if isinstance(error, str) else shown(error), trial.params)
 
 
 def _risks(

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import io
-import os
 import re
 import uuid
 import weakref
@@ -14,6 +13,7 @@ import optuna
 from optuna.artifacts.exceptions import ArtifactNotFound
 from optuna.storages import BaseStorage
 
+from riskpilot.common import read_stream, write_whole
 from riskpilot.errors import StudyError, shown
 from riskpilot.study.storages import (
     PATIENCE_SECONDS,
@@ -73,17 +73,7 @@ class FolderStore:
     def _write(self, path: Path, content: bytes) -> None:
         """Write a file as a whole, or leave nothing behind."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.part")
-        try:
-            with part.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                part.unlink()
-            raise
+        write_whole(path, content)
 
     def remove(self, artifact_id: str) -> None:
         """Delete an artifact, if it is there."""
@@ -177,7 +167,7 @@ def get(store: Any, entry: dict[str, str], what: str) -> bytes:
     check_id(entry["id"])
     try:
         with store.open_reader(entry["id"]) as reader:
-            blob: bytes = reader.read()
+            blob = read_stream(reader, what, StudyError)
     except ArtifactNotFound as error:
         raise StudyError(
             f"{what} are not in the artifact store. Restore the folder of losses that belongs to "

@@ -15,11 +15,14 @@ from optuna.trial import FrozenTrial
 
 from riskpilot.common import (
     Array,
+    Shape,
     ShapeError,
     anything,
     digest,
+    digest_of,
     flag,
     integer,
+    list_of,
     mapping_of,
     optional,
     real,
@@ -27,7 +30,7 @@ from riskpilot.common import (
     text,
     whole,
 )
-from riskpilot.errors import LossError, StudyError, shown
+from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
 from riskpilot.losses import (
     CalibrationLosses,
     Evaluation,
@@ -83,9 +86,9 @@ SAFE_KEY = "riskpilot:safe"
 # that trial. A finished trial takes no more attributes, so that the study keeps them.
 CALIBRATION_KEY = "riskpilot:calibration:"
 # The format in which a study keeps its problem and its settings; another one is not read.
-STUDY_FORMAT = 1
+STUDY_FORMAT = 2
 # The format in which records are written; another one is not read.
-RECORD_VERSION = 2
+RECORD_VERSION = 3
 
 SplitName = Literal["validation", "calibration"]
 
@@ -121,8 +124,9 @@ class Record:
     version: int = RECORD_VERSION
 
     def to_json(self) -> dict[str, Any]:
-        """Write the record as plain JSON."""
-        return asdict(self)
+        """Write the record as plain JSON, with its digest."""
+        data = asdict(self)
+        return {**data, "digest": digest_of(data)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Record":
@@ -131,16 +135,17 @@ class Record:
         if version != RECORD_VERSION:
             raise StudyError(
                 f"The record of a trial must be in format {RECORD_VERSION}, but one is in format "
-                f"{version!r}. Read the study with the version of riskpilot that wrote it."
+                f"{shown(version)}. Read the study with the version of riskpilot that wrote it."
             )
         try:
-            _RECORD(data, "")
+            content = _as_written(data, _RECORD)
         except ShapeError as error:
             raise _not_whole(error) from error
-        risks = {name: RiskRecord(**fields) for name, fields in data["risks"].items()}
-        return cls(**{**data, "risks": risks})
+        risks = {name: RiskRecord(**fields) for name, fields in content["risks"].items()}
+        return cls(**{**content, "risks": risks})
 
 
+_ARTIFACT = record(id=text, sha256=digest)
 _RISK_RECORD = record(
     n=real,
     total=real,
@@ -158,9 +163,31 @@ _RECORD = record(
     free_error=optional(real),
     n_validation=whole(1),
     n_calibration=optional(whole(1)),
-    artifacts=mapping_of(record(id=text, sha256=digest)),
+    artifacts=mapping_of(_ARTIFACT),
     version=integer,
+    digest=digest,
 )
+_PROBLEM = record(risks=list_of(anything), minimize=text, delta=real, digest=digest)
+_SETTINGS = record(
+    format=integer,
+    seed=whole(),
+    n_calibration=optional(whole(1)),
+    entropy=whole(),
+    digest=digest,
+)
+
+
+def _as_written(data: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    """Return stored values without their digest; `ShapeError` where they were changed."""
+    shape(data, "")
+    content = {name: value for name, value in data.items() if name != "digest"}
+    try:
+        found = digest_of(content)
+    except (RecursionError, TypeError, ValueError):  # what JSON does not hold was never written
+        found = None
+    if found != data["digest"]:
+        raise ShapeError("its digest does not match its content")
+    return content
 
 
 def _not_whole(reason: object) -> StudyError:
@@ -216,24 +243,51 @@ def require_study(study: object) -> None:
 def problem_of(study: optuna.Study) -> Problem:
     """Return the problem that travels with the study."""
     require_study(study)
-    stored = study.user_attrs.get(PROBLEM_KEY)
+    stored = attributes_of(study).get(PROBLEM_KEY)
     if stored is None:
         raise StudyError(
             f"The study {study.study_name!r} carries no riskpilot problem. "
             f"Make studies with riskpilot.create_study(problem, ...)."
         )
-    found = settings_of(study).get("format")
-    if found != STUDY_FORMAT:
-        raise StudyError(
-            f"A study must be in format {STUDY_FORMAT}, but the study {study.study_name!r} is in "
-            f"format {found!r}. Read it with the version of riskpilot that wrote it."
-        )
-    return Problem.from_dict(stored)
+    if not settings_of(study):
+        raise _other_format(study, None)
+    try:
+        content = _as_written(stored, _PROBLEM)
+        return Problem.from_dict(content)
+    except (ShapeError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise _changed(study, "problem", error) from error
+
+
+def attributes_of(study: optuna.Study) -> dict[str, Any]:
+    """Read the attributes of a study, or refuse a storage in which one of them is damaged."""
+    try:
+        return study.user_attrs
+    except RiskpilotError:
+        raise
+    except (RecursionError, TypeError, ValueError) as error:
+        raise _changed(study, "attributes", error) from error
+
+
+def _changed(study: optuna.Study, what: str, reason: object) -> StudyError:
+    """Make the error that says why what a study keeps cannot be used."""
+    return StudyError(
+        f"The {what} of the study {study.study_name!r} must be as riskpilot wrote it, but it "
+        f"cannot be used: {reason}. The storage was changed from outside; restore it from a copy."
+    )
+
+
+def _other_format(study: optuna.Study, found: object) -> StudyError:
+    """Make the error that says that a study is in a format that this version does not read."""
+    return StudyError(
+        f"A study must be in format {STUDY_FORMAT}, but the study {study.study_name!r} is in "
+        f"format {shown(found)}. Read it with the version of riskpilot that wrote it."
+    )
 
 
 def write_problem(study: optuna.Study, problem: Problem) -> None:
     """Store the problem that travels with the study."""
-    study.set_user_attr(PROBLEM_KEY, problem.to_dict())
+    content = problem.to_dict()
+    study.set_user_attr(PROBLEM_KEY, {**content, "digest": digest_of(content)})
 
 
 def settings_of(study: optuna.Study) -> Mapping[str, Any]:
@@ -242,8 +296,16 @@ def settings_of(study: optuna.Study) -> Mapping[str, Any]:
     They are its format, the seed of its search, the stated number of calibration examples, and
     the randomness that the order of bets is drawn from.
     """
-    stored = study.user_attrs.get(SETTINGS_KEY, {})
-    return stored if isinstance(stored, Mapping) else {}
+    stored = attributes_of(study).get(SETTINGS_KEY)
+    if stored is None:
+        return {}
+    found = stored.get("format") if isinstance(stored, Mapping) else None
+    if found != STUDY_FORMAT:
+        raise _other_format(study, found)
+    try:
+        return _as_written(stored, _SETTINGS)
+    except ShapeError as error:
+        raise _changed(study, "settings", error) from error
 
 
 def write_settings(study: optuna.Study, seed: int, n_calibration: int | None) -> None:
@@ -255,7 +317,7 @@ def write_settings(study: optuna.Study, seed: int, n_calibration: int | None) ->
         # Drawn once: it makes the order of bets random, and the same for the same question.
         "entropy": secrets.randbits(53),
     }
-    study.set_user_attr(SETTINGS_KEY, settings)
+    study.set_user_attr(SETTINGS_KEY, {**settings, "digest": digest_of(settings)})
 
 
 def store_evaluation(
@@ -346,7 +408,13 @@ def _entry(study: optuna.Study, trial: FrozenTrial, split: SplitName) -> Mapping
     record = record_of(trial)
     entry = None if record is None else record.artifacts.get(split)
     if entry is None and split == "calibration":
-        entry = study.user_attrs.get(f"{CALIBRATION_KEY}{trial.number}")
+        entry = attributes_of(study).get(f"{CALIBRATION_KEY}{trial.number}")
+        try:
+            optional(_ARTIFACT)(
+                entry, f"the place of the calibration losses of trial {trial.number}"
+            )
+        except ShapeError as error:
+            raise _changed(study, "attributes", error) from error
     return entry
 
 

@@ -128,10 +128,11 @@ def audit(
     A certificate that was edited does not hold; a file that never was one raises an error.
     """
     sealed = None if seal is None else Seal.load(seal)
+    text = signed_files.load(path, "certificate")
     try:
-        certificate = Certificate.load(path)
+        certificate = Certificate.from_json(text)
     except CertificateError as error:
-        if not _was_certificate(path):
+        if not _was_certificate(text):
             raise
         return Verification((str(error),))  # it was edited, so that no losses can confirm it
     if is_storage(losses):
@@ -204,10 +205,10 @@ def _differences_from_file_ledger(certificate: Certificate, path: Path) -> list[
     ]
 
 
-def _was_certificate(path: Path) -> bool:
-    """Tell whether a file that cannot be read as a certificate was one before it was changed."""
+def _was_certificate(text: str) -> bool:
+    """Tell whether a text that cannot be read as a certificate was one before it was changed."""
     try:
-        data = parse(signed_files.load(path, "certificate"))
+        data = parse(text)
     except ValueError:
         return False
     return isinstance(data, dict) and data.get("schema") == SCHEMA

@@ -33,7 +33,7 @@ from riskpilot.guarantee import (
     stamp,
 )
 from riskpilot.losses import CalibrationLosses, RiskLosses
-from riskpilot.study.kept.records import LEDGER_KEY, require_study
+from riskpilot.study.kept.records import LEDGER_KEY, attributes_of, require_study
 from riskpilot.study.storages import exclusive, storage_of
 
 _HEAD_KEY = f"{LEDGER_KEY}:head"
@@ -191,7 +191,7 @@ def entry_of(certificate: Certificate, entries: Sequence[dict[str, Any]]) -> dic
 def _read(study: optuna.Study) -> tuple[list[dict[str, Any]], dict[int, dict[str, Any]]]:
     """Read the entries and the outcomes, if both are whole."""
     require_study(study)
-    attributes = study.user_attrs
+    attributes = attributes_of(study)
     entries, head = attributes.get(LEDGER_KEY, []), attributes.get(_HEAD_KEY)
     found = {key: value for key, value in attributes.items() if key.startswith(_OUTCOME_KEY)}
     name = study.study_name
@@ -267,7 +267,10 @@ def _check_outcomes(
 
 def _is_itself(content: Mapping[str, Any]) -> bool:
     """Tell whether an entry or an outcome has the digest that it carries."""
-    return bool(content["digest"] == _own_digest(content))
+    try:
+        return bool(content["digest"] == _own_digest(content))
+    except (RecursionError, ValueError):  # a number that JSON does not have was never written
+        return False
 
 
 def _own_digest(content: Mapping[str, Any]) -> str:

@@ -4,33 +4,32 @@ import functools
 import logging
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import optuna
-from optuna.exceptions import ExperimentalWarning, StorageInternalError
+from optuna.exceptions import ExperimentalWarning
 from optuna.storages import BaseStorage, RDBStorage
 
-from riskpilot.errors import RiskpilotError, StudyError
+from riskpilot.errors import RiskpilotError, StudyError, raise_alone, shown
 from riskpilot.study.storages.addresses import (
     JOURNAL_FILES,
     SQLITE_FILES,
     hide_password,
+    is_certain,
     without_password,
 )
 from riskpilot.study.storages.heartbeats import GRACE_SECONDS, HEARTBEAT_SECONDS
 from riskpilot.study.storages.journal import Journal, JournalFile
-from riskpilot.study.storages.location import is_in_memory
+from riskpilot.study.storages.location import address_of, is_in_memory
 from riskpilot.study.storages.optuna_internals import unexpected
 from riskpilot.study.storages.patience import PATIENCE_SECONDS, patience_with
 from riskpilot.study.storages.retries import queue_again
 
 logger = logging.getLogger("riskpilot")
-
-_UNUSABLE = (ImportError, StorageInternalError, OSError, RuntimeError, ValueError)
 
 
 def open_storage(
@@ -71,9 +70,8 @@ def open_storage(
     Raises
     ------
     StudyError
-        If the address is neither one of a database nor a file of a known kind.
-    StorageInternalError
-        If the database cannot be opened.
+        If the address is neither one of a database nor a file of a known kind, or if the database
+        cannot be opened.
 
     Examples
     --------
@@ -89,12 +87,14 @@ def open_storage(
     if "://" not in address:
         raise StudyError(
             f"A storage is an address such as sqlite:///study.db or a file that ends in "
-            f"{', '.join((*SQLITE_FILES, *JOURNAL_FILES))}, but it is {address!r}. Name one."
+            f"{', '.join((*SQLITE_FILES, *JOURNAL_FILES))}, but it is "
+            f"{hide_password(address)!r}. Name one."
         )
     if is_in_memory(address):
         return address
     times = _Times(heartbeat_seconds, grace_seconds, patience_seconds)
-    return _open_database(address, times, wait)
+    with clear_errors(address):
+        return _open_database(address, times, wait)
 
 
 def existing_storage(address: str | Path) -> str | BaseStorage:
@@ -103,45 +103,56 @@ def existing_storage(address: str | Path) -> str | BaseStorage:
     if "://" not in address:
         _check_file(address, Path(address))
     elif not is_in_memory(address):
-        try:
+        with clear_errors(address):
             parts = urlsplit(address)
-        except ValueError as error:
-            raise StudyError(
-                f"The storage {hide_password(address)!r} cannot be opened: "
-                f"{without_password(str(error), address)}. Give an address such as "
-                f"sqlite:///study.db."
-            ) from None  # the chained error could show the password
         if parts.scheme.startswith("sqlite") and parts.path.strip("/"):
             _check_file(address, Path(parts.path[1:]))
-    with clear_errors(address):
-        return open_storage(address)
+    return open_storage(address)
 
 
 def _check_file(address: str, path: Path) -> None:
     """Refuse a file that does not exist; SQLite would make an empty one of a slip."""
     if not path.is_file():
         raise StudyError(
-            f"There is no study at {hide_password(address)!r}: the file {str(path)!r} does not "
-            f"exist. Give the path relative to the folder in which the command runs."
+            f"There is no study at {hide_password(address)!r}: the file "
+            f"{without_password(shown(str(path)), address)} does not exist. Give the path "
+            f"relative to the folder in which the command runs."
         )
 
 
 @contextmanager
-def clear_errors(
-    address: object, as_error: Callable[[str], Exception] = StudyError
-) -> Iterator[None]:
-    """Raise what a database says when it cannot be opened in one message, without the password."""
+def clear_errors(address: object) -> Iterator[None]:
+    """Raise what a database says when it cannot be opened in one message, without the password.
+
+    Whatever another library raises is dropped from the chain of errors, because it could show the
+    password.
+    """
     try:
         yield
     except RiskpilotError:
         raise
-    except _UNUSABLE as error:
-        shown = hide_password(str(address)) if isinstance(address, str | Path) else "given"
-        reason = without_password(f"{error}\n".splitlines()[0].rstrip(" ."), str(address))
-        raise as_error(
-            f"The storage {shown!r} cannot be opened: {reason or type(error).__name__}. Give an "
-            f"address such as sqlite:///study.db, and install the driver of its database."
-        ) from None  # the chained error could show the password
+    except Exception as error:
+        raise_alone(StudyError(_why_not(address, error)))
+
+
+def _why_not(address: object, error: Exception) -> str:
+    """Say why a storage cannot be opened, without its password."""
+    named = str(address) if isinstance(address, str | Path) else address_of(address)
+    if named is None:
+        storage, reason = f"of the type {type(address).__name__!r}", str(error)
+    else:
+        storage, reason = repr(hide_password(named)), without_password(str(error), named)
+    if named is not None and not is_certain(named):  # what is said of it could show any part of it
+        return (
+            f"The storage {storage} cannot be opened: it is not written as SCHEME://USER:PASSWORD@"
+            f"HOST/DATABASE ({type(error).__name__}). Write every other character of the password "
+            f"than letters and digits as its code, @ as %40 and : as %3A."
+        )
+    first_line = f"{reason}\n".splitlines()[0].rstrip(" .")
+    return (
+        f"The storage {storage} cannot be opened: {first_line or type(error).__name__}. Give an "
+        f"address such as sqlite:///study.db, and install the driver of its database."
+    )
 
 
 class _Times(NamedTuple):

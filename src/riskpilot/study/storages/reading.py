@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from riskpilot.errors import RiskpilotError, StudyError
+from riskpilot.errors import RiskpilotError, StudyError, shown
 
 
 def trials_of(
@@ -17,7 +17,7 @@ def trials_of(
         return study.get_trials(deepcopy=False, states=states)
     except RiskpilotError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise damaged_trial(error) from error
 
 
@@ -26,8 +26,8 @@ def damaged_trial(error: Exception, number: int | None = None) -> StudyError:
     which = "one" if number is None else f"trial {number}"
     return StudyError(
         f"The trials of a study must be as Optuna wrote them, but {which} cannot be read "
-        f"({type(error).__name__}: {error}). The storage was changed from outside; restore it from "
-        f"a copy."
+        f"({type(error).__name__}: {shown(str(error))}). The storage was changed from outside; "
+        f"restore it from a copy."
     )
 
 

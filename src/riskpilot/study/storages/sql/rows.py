@@ -37,7 +37,7 @@ def _checked(trial: Any, parts: list[Any]) -> FrozenTrial:
     """Put a trial together, or refuse a storage in which it is damaged."""
     try:
         return _frozen(trial, parts)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise damaged_trial(error, trial.number) from error
 
 
