@@ -27,7 +27,14 @@ from riskpilot.common.json_shapes import (
     whole,
 )
 from riskpilot.common.notebook import card
-from riskpilot.common.strict_json import canonical, digest_of, parse, plain, plain_configs
+from riskpilot.common.strict_json import (
+    canonical,
+    digest_of,
+    nearly_equal,
+    parse,
+    plain,
+    plain_configs,
+)
 from riskpilot.common.threads import one_thread
 from riskpilot.common.time_limit import TimeLimitError, within
 
@@ -53,6 +60,7 @@ __all__ = [
     "list_of",
     "mapping_of",
     "moment",
+    "nearly_equal",
     "number",
     "one_minus",
     "one_thread",

@@ -65,6 +65,7 @@ __all__ = [
     "problem_of",
     "read_calibration",
     "read_validation",
+    "record_again",
     "record_of",
     "validation_of",
     "write_calibration",
@@ -281,7 +282,33 @@ def write_evaluation(
     artifacts = {"validation": put(store, validation_blob)}
     if calibration_blob is not None:
         artifacts["calibration"] = put(store, calibration_blob)
-    record = Record(
+    record = _record(validation, n_calibration, artifacts)
+    trial.set_user_attr(RECORD_KEY, record.to_json())
+    return record
+
+
+def record_again(
+    study: optuna.Study, problem: Problem, trial: FrozenTrial, written: Record
+) -> Record:
+    """Compute the record of a trial again from the losses that it says are stored.
+
+    Only `verify` calls this, after the plan: of calibration losses the examples are counted.
+    """
+    n_calibration = None
+    if "calibration" in written.artifacts:
+        sealed = read_calibration(study, problem, trial)
+        n_calibration = calibration_losses(problem, sealed).n_examples
+    validation = validation_losses(problem, read_validation(study, problem, trial))
+    return _record(validation, n_calibration, written.artifacts)
+
+
+def _record(
+    validation: ValidationLosses,
+    n_calibration: int | None,
+    artifacts: Mapping[str, Mapping[str, str]],
+) -> Record:
+    """Make the record of one configuration from its losses."""
+    return Record(
         risks={name: _risk_record(losses) for name, losses in validation.risks.items()},
         free=float(validation.free[0]),
         free_error=None if validation.free_error is None else float(validation.free_error[0]),
@@ -289,8 +316,6 @@ def write_evaluation(
         n_calibration=n_calibration,
         artifacts=artifacts,
     )
-    trial.set_user_attr(RECORD_KEY, record.to_json())
-    return record
 
 
 def _risk_record(losses: RiskLosses) -> RiskRecord:
