@@ -55,7 +55,7 @@ def test_an_untouched_certificate_holds(certificate, validation, calibration):
 def test_a_certificate_comes_back_from_its_file(certificate, tmp_path):
     path = certificate.save(tmp_path / "certificate.json")
     assert rp.Certificate.load(path) == certificate
-    assert json.loads(path.read_text())["schema"] == "riskpilot-certificate/2"
+    assert json.loads(path.read_text())["schema"] == "riskpilot-certificate/3"
 
 
 def leaves(value, path=()):
@@ -123,7 +123,9 @@ FORGERIES = {
     "n_calibration": lambda c: dataclasses.replace(c, n_calibration=4000),
     "n_configs": lambda c: dataclasses.replace(c, n_configs=40),
     "candidate: row": lambda c: with_candidate(c, row=3),
-    "candidate: validation": lambda c: with_candidate(c, validation={"error": 0.0, "gap": -1.0}),
+    "candidate: validation": lambda c: with_candidate(
+        c, validation_loss={"error": 0.0, "gap": -1.0}
+    ),
     "candidate: free": lambda c: with_candidate(c, free=0.0),
     "candidate: p on validation": lambda c: with_candidate(c, log_p_validation=-99.0),
     "order": lambda c: dataclasses.replace(c, candidates=c.candidates[::-1]),
@@ -137,8 +139,8 @@ FORGERIES = {
     "log_p": lambda c: dataclasses.replace(
         c, log_p=[{**c.log_p[0], "error": c.log_p[0]["error"] - 1}, *c.log_p[1:]]
     ),
-    "calibration_means": lambda c: dataclasses.replace(
-        c, calibration_means=[{"error": 0.0, "gap": -1.0}, *c.calibration_means[1:]]
+    "calibration_loss": lambda c: dataclasses.replace(
+        c, calibration_loss=[{"error": 0.0, "gap": -1.0}, *c.calibration_loss[1:]]
     ),
     "passed": lambda c: dataclasses.replace(c, passed=[True] * 4),
     "chosen": lambda c: dataclasses.replace(c, chosen=3),

@@ -21,6 +21,7 @@ from riskpilot.guarantee.power import (
     planning_family,
     samples_to_pass,
     split_labelled,
+    unit_risk,
 )
 from riskpilot.guarantee.procedures import (
     Graphical,
@@ -98,6 +99,7 @@ __all__ = [
     "samples_to_pass",
     "split_labelled",
     "steering_family",
+    "unit_risk",
     "upper_bounds",
     "versions",
 ]

@@ -29,7 +29,6 @@ from riskpilot.common import (
 )
 from riskpilot.errors import LossError, StudyError, shown
 from riskpilot.losses import (
-    CalibrationLosses,
     Evaluation,
     LossMapping,
     RiskLosses,
@@ -56,7 +55,6 @@ __all__ = [
     "MemoryArtifactStore",
     "Record",
     "RiskRecord",
-    "calibration_of",
     "check_validation_size",
     "decode",
     "encode",
@@ -380,7 +378,7 @@ def write_calibration(
     stored = decode(blob)
     record = record_of(trial)
     assert record is not None
-    check_disjoint(validation_of(problem, [record]), calibration_of(problem, [stored], 1))
+    check_disjoint(validation_of(problem, [record]), calibration_losses(problem, stored))
     study.set_user_attr(f"{CALIBRATION_KEY}{trial.number}", put(store_of(study), blob))
     return stored
 
@@ -475,8 +473,3 @@ def _check_same(name: str, column: Array, values: Array) -> None:
             f"{name!r} differs between trials. Evaluate all trials on the same examples, in the "
             f"same order."
         )
-
-
-def calibration_of(problem: Problem, tables: Iterable[LossMapping], n: int) -> CalibrationLosses:
-    """Join and check the calibration losses of ``n`` trials."""
-    return calibration_losses(problem, joined(problem, tables, n))
