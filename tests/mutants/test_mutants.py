@@ -71,6 +71,11 @@ def test_modules_and_tests_are_found_where_they_are():
     chosen = (*runner.FIRST.values(), *runner.ROOMS.values(), *runner.LAST.values())
     for pattern in itertools.chain(*chosen):
         assert list((runner.ROOT / "tests").glob(pattern)), pattern
+    for path in runner.changed_files():
+        near, far = runner.stages(str(path.relative_to(runner.PACKAGE)))
+        assert near[0] == str(path.relative_to(runner.ROOT))
+        assert len(near) > 1
+        assert len({*near, *far}) == len(near) + len(far)
     parts = {part for path in runner.changed_files() for part in (*path.parts, path.stem)}
     assert {*runner.FIRST, *runner.LAST} <= parts
 
@@ -104,9 +109,10 @@ def test_a_mutant_is_killed_in_a_copy_and_the_working_tree_stays_as_it_is(tmp_pa
         if one.function == "bonferroni" and " + " in one.after
     )
     copy = runner.Copy(tmp_path / "copy")
-    files = ["tests/kits/test_procedure_kit.py"]
-    assert copy.killer(mutant, files, 300).startswith(files[0])
-    assert copy.killer(None, files, 300) is None
+    copy.compile()
+    stages = [["tests/guarantee/test_bounds.py"], ["tests/kits/test_procedure_kit.py"]]
+    assert copy.killer(mutant, stages, 300).startswith(*stages[1])
+    assert copy.killer(None, stages, 300) is None
     assert path.read_bytes() == before
 
 
@@ -115,4 +121,4 @@ def test_a_mutant_that_never_ends_is_ended(tmp_path):
     (tmp_path / "copy" / "tests" / "test_endless.py").write_text(
         "def test_endless():\n    while True:\n        pass\n"
     )
-    assert copy.killer(None, ["tests/test_endless.py"], 10) == "no end within 10 s of work"
+    assert copy.killer(None, [["tests/test_endless.py"]], 10) == "no end within 10 s of work"
