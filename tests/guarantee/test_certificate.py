@@ -154,6 +154,31 @@ FORGERIES = {
 }
 
 
+def test_a_card_shows_the_beginning_of_the_digest(certificate):
+    card = certificate._repr_html_()
+    assert certificate.digest[:16] in card
+    assert certificate.digest[:17] not in card
+
+
+def test_differences_name_the_candidate_and_are_cut_where_they_are_long(
+    certificate, validation, calibration
+):
+    changed = dataclasses.replace(
+        certificate,
+        log_p=[certificate.log_p[0], {**certificate.log_p[1], "gap": -2.0}, *certificate.log_p[2:]],
+        created="2020-01-31T12:00:00+00:00",
+        promise="x" * 201,
+    )
+    found = rp.verify(changed, validation=validation, calibration=calibration)
+    (p_value,) = (words for words in found.differences if "p-value" in words)
+    assert p_value.startswith("candidate 2: p-value of gap is ")
+    (promise,) = (words for words in found.differences if "promise" in words)
+    assert promise.endswith("the certificate has " + "x" * 197 + "...")
+    whole = dataclasses.replace(certificate, promise="x" * 200)
+    found = rp.verify(whole, validation=validation, calibration=calibration)
+    assert found.differences[0].endswith("the certificate has " + "x" * 200)
+
+
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_a_forged_certificate_does_not_hold(forgery, certificate, validation, calibration):
     forged = rp.Certificate.from_json(FORGERIES[forgery](certificate).to_json())

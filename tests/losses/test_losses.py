@@ -15,6 +15,7 @@ from riskpilot.losses import (
     summary_of,
     validation_losses,
 )
+from riskpilot.losses.leakage import check_memory
 from riskpilot.statistics import GroupSummary
 from riskpilot.statistics.contrasts import Claim, log_p_of_pairs
 from riskpilot.study.kept.records import RiskRecord
@@ -142,6 +143,37 @@ def test_equal_losses_that_may_be_chance_are_allowed():
     check_disjoint(read(UNIT, few), calibration_losses(UNIT, {"error": few.copy()}))
     constant = np.full((1, 500), 0.25)
     check_disjoint(read(UNIT, constant), calibration_losses(UNIT, {"error": constant.copy()}))
+
+
+def test_a_number_may_be_the_same_array_for_both_splits():
+    """A free objective that is one number has no examples that could be shared."""
+    cost = np.array(2.0)
+    table = np.random.default_rng(0).random((2, 1, 100))
+    check_memory({"error": table[0], "cost": cost}, {"error": table[1], "cost": cost})
+    with pytest.raises(rp.LeakageError, match="'error' overlap in memory"):
+        check_memory({"error": table[0]}, {"error": table[0][:, 50:]})
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_what_stands_beside_the_losses_is_the_same_for_every_configuration(n):
+    problem = rp.Problem([rp.Risk("error", 0.2, weights="w", largest_weight=2)], "cost")
+    weights = np.ones((n, 30))
+    read = {"error": np.zeros((n, 30)), "w": weights}
+    assert calibration_losses(problem, read).risks["error"].weights.tolist() == [0.5] * 30
+    weights[-1, -1] = 0.5
+    with pytest.raises(rp.LossError, match="They are the same for every configuration"):
+        calibration_losses(problem, read)
+
+
+def test_a_gap_is_that_of_the_groups_that_have_examples():
+    losses = [[1, 0, np.nan], [1, 0, 1]]  # of one configuration no example of b counts
+    assert rp.measure(rp.GroupGap(), losses, ["a", "a", "b"]).tolist() == [1.0, 0.5]
+
+
+def test_one_loss_is_enough_to_measure_and_none_that_counts_is_the_worst():
+    assert rp.measure(rp.Mean(), [[0.25]]).tolist() == [0.25]
+    assert rp.measure(rp.Mean(), [[np.nan, np.nan]]).tolist() == [1.0]
+    assert rp.weighted([[0.5]], [1.0], largest=2).tolist() == [[0.5]]
 
 
 def test_nothing_to_compare_shows_nothing():
