@@ -30,6 +30,7 @@ from riskpilot.statistics import CVaR, Difference, GroupGap, Mean, Quantile, Rat
 from riskpilot.study import (
     GuidedSampler,
     LimitSuggestion,
+    adopt,
     create_study,
     ledger,
     load_study,
@@ -38,6 +39,7 @@ from riskpilot.study import (
     select,
     set_limits,
     suggest_limits,
+    tell,
     verify,
 )
 
@@ -75,6 +77,7 @@ __all__ = [
     "TableError",
     "Verification",
     "WorstGroup",
+    "adopt",
     "bonferroni",
     "chain",
     "check_losses",
@@ -93,6 +96,7 @@ __all__ = [
     "set_limits",
     "split_labelled",
     "suggest_limits",
+    "tell",
     "verify",
     "weighted",
 ]

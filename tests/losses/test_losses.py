@@ -146,12 +146,12 @@ def test_equal_losses_that_may_be_chance_are_allowed():
 
 
 def test_a_number_may_be_the_same_array_for_both_splits():
-    """A free objective that is one number has no examples that could be shared."""
-    cost = np.array(2.0)
+    """What is one number has no examples that could be shared."""
+    number = np.array(2.0)
     table = np.random.default_rng(0).random((2, 1, 100))
-    check_memory({"error": table[0], "cost": cost}, {"error": table[1], "cost": cost})
+    check_memory({"error": table[0], "x": number}, {"error": table[1], "x": number}, "cost")
     with pytest.raises(rp.LeakageError, match="'error' overlap in memory"):
-        check_memory({"error": table[0]}, {"error": table[0][:, 50:]})
+        check_memory({"error": table[0]}, {"error": table[0][:, 50:]}, "cost")
 
 
 @pytest.mark.parametrize("n", [2, 3])

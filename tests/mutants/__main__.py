@@ -10,7 +10,6 @@ import hashlib
 import json
 import math
 import os
-import random
 import re
 import resource
 import shutil
@@ -20,6 +19,7 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -100,16 +100,27 @@ def changed_files() -> list[Path]:
 
 
 def drawn(number: int, seed: int) -> list[Mutation]:
-    """Mutations of the core, drawn with a seed; those that are known not to matter are left out."""
+    """Mutations of the core, drawn with a seed; those that are known not to matter are left out.
+
+    Each has a digest of its own, and the smallest are drawn: where one function changes, the
+    mutants of all others stay the same.
+    """
     known = tomllib.loads(KNOWN.read_text(encoding="utf-8"))
     steering = [(one["module"], one["name"]) for one in known.get("steering", [])]
-    every = []
+    every: list[Mutation] = []
     for path in changed_files():
         names = frozenset(name for stem, name in steering if stem == path.stem)
         module = str(path.relative_to(PACKAGE))
         found = mutations(module, path.read_text(encoding="utf-8"), names)
         every += [one for one in found if one.function.split(".")[0] not in names]
-    return random.Random(seed).sample(every, min(number, len(every)))
+    alike: Counter[tuple[str, ...]] = Counter()
+    ranked = []
+    for one in every:
+        change = (str(seed), Path(one.module).name, one.function, one.before, one.after)
+        alike[change] += 1
+        text = "\n".join((*change, str(alike[change])))
+        ranked.append((hashlib.sha256(text.encode()).hexdigest(), one))
+    return [one for _, one in sorted(ranked, key=lambda pair: pair[0])[:number]]
 
 
 def reason_of(mutation: Mutation) -> str | None:

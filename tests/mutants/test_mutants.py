@@ -63,6 +63,18 @@ def test_every_mutant_is_python_and_differs_in_one_place(seed):
 def test_the_same_seed_draws_the_same_mutants():
     assert runner.drawn(20, 7) == runner.drawn(20, 7)
     assert runner.drawn(20, 7) != runner.drawn(20, 8)
+    assert runner.drawn(40, 7)[:20] == runner.drawn(20, 7)
+
+
+def test_a_change_elsewhere_leaves_the_drawn_mutants_as_they_are(monkeypatch):
+    before = runner.drawn(100, 7)
+    modules = sorted(runner.changed_files())
+    monkeypatch.setattr(runner, "changed_files", lambda: modules[1:])
+    after = runner.drawn(100, 7)
+    gone = str(modules[0].relative_to(runner.PACKAGE))
+    assert [one for one in before if one.module != gone] == after[
+        : sum(o.module != gone for o in before)
+    ]
 
 
 def test_modules_and_tests_are_found_where_they_are():

@@ -148,8 +148,13 @@ def test_losses_of_ones_own_serve_regressors():
     "made", [search(risks={"error": 0.01}), threshold(risks=["error <= 0.001"])]
 )
 def test_nothing_certified_is_a_kind_refusal_and_never_a_guess(made):
-    made.fit(X[REST], Y[REST])
+    with pytest.warns(UserWarning, match=r"will not predict: Nothing could be certified"):
+        made.fit(X[REST], Y[REST])
     assert not hasattr(made, "best_params_")
+    with pytest.raises(AttributeError, match="best_params_, because nothing was certified:"):
+        _ = made.best_params_
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = made.nonsense
     assert not hasattr(made, "best_estimator_")
     assert made.selection_.config is None
     with pytest.raises(NotCertifiedError, match="Closest"):
@@ -183,6 +188,7 @@ def test_promised_metrics_hold_on_new_data(risks, minimize):
         assert loss <= risk.limit + slack
 
 
+@pytest.mark.filterwarnings("ignore:RiskControlledThreshold will not predict")
 def test_promise_on_precision_fails_no_more_often_than_delta():
     """The whole path many times, against the truth of a large test set."""
     rng, broken, draws = np.random.default_rng(0), 0, 60

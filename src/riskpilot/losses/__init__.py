@@ -1,6 +1,11 @@
 """Losses on their way in: checked, counted, digested, and kept apart by purpose."""
 
-from riskpilot.losses.evaluation import Evaluation, LossMapping, check_names
+from riskpilot.losses.evaluation import (
+    Evaluation,
+    LossMapping,
+    check_names,
+    was_used_as_number,
+)
 from riskpilot.losses.intake import (
     NumbersOfTexts,
     as_read,
@@ -48,5 +53,6 @@ __all__ = [
     "turned_round",
     "validation_losses",
     "value_of",
+    "was_used_as_number",
     "weighted",
 ]

@@ -108,7 +108,7 @@ def select_from_losses(
     names = _configs(configs, seen.n_configs)
     plan = freeze_plan(seen, procedure=procedure, seed=seed)
     question = Question(problem, plan, procedure, names)
-    check_memory(validation, calibration)
+    check_memory(validation, calibration, problem.minimize)
     sealed = calibration_losses(problem, calibration)
     if sealed.n_configs != seen.n_configs:
         raise LossError(

@@ -73,9 +73,10 @@ class RiskControlledSearch(WithPromise):
         them.
     pos_label : label, optional
         The positive class; by default the larger of two.
-    validation_size : float, default 0.2
-        The share of the data on which configurations are compared.
-    calibration_size : float, default 0.3
+    validation_size : float, default 1 / 6
+        The share of the data on which configurations are compared: half of what they are tested
+        on, as `split_labelled` recommends.
+    calibration_size : float, default 1 / 3
         The share of the data on which they are tested.
     safe : mapping, optional
         Parameters known to keep the risks low.
@@ -93,11 +94,12 @@ class RiskControlledSearch(WithPromise):
     cv_results_ : dict
         Every configuration in columns.
     best_estimator_ : estimator
-        The certified model; not there where nothing was certified.
+        The certified model. Where nothing was certified it is not there, as the two below, and the
+        error says why.
     best_params_ : dict
-        Its parameters; not there where nothing was certified.
+        Its parameters.
     best_index_ : int
-        Its row in ``cv_results_``; not there where nothing was certified.
+        Its row in ``cv_results_``.
 
     Examples
     --------
@@ -127,8 +129,8 @@ class RiskControlledSearch(WithPromise):
         n_trials: int | None = 30,
         losses: Mapping[str, LossFunction] | None = None,
         pos_label: Any = None,
-        validation_size: float = 0.2,
-        calibration_size: float = 0.3,
+        validation_size: float = 1 / 6,
+        calibration_size: float = 1 / 3,
         safe: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         random_state: Any = None,
@@ -243,6 +245,7 @@ class RiskControlledSearch(WithPromise):
             self.best_index_ = self.selection_.plan.order[chosen]
             self.best_params_ = dict(self.selection_.candidates[chosen])
             self.best_estimator_ = models[self.selection_.background.numbers[self.best_index_]]
+        self._warn_unless_certified()
         return self
 
     def _check_settings(self) -> None:

@@ -1,5 +1,6 @@
 """What the estimators share: losses by name, the split of the data, and the refusal to guess."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -53,10 +54,32 @@ class WithPromise(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """Refuse to go on where nothing was certified."""
         check_is_fitted(self, "selection_")
         if self.selection_.config is None:
-            raise NotCertifiedError(
-                f"{type(self).__name__} does not predict: {self.selection_.message}\n"
-                f"Loosen a limit, raise delta, or bring more calibration data, and fit again."
+            raise NotCertifiedError(f"{type(self).__name__} does not predict: {self._why_not()}")
+
+    def _why_not(self) -> str:
+        """Say why nothing was certified, and the way out."""
+        return (
+            f"{self.selection_.message}\n"
+            f"Loosen a limit, raise delta, or bring more calibration data, and fit again."
+        )
+
+    def _warn_unless_certified(self) -> None:
+        """Warn at the end of `fit` where nothing was certified; `predict` will refuse."""
+        if self.selection_.config is None:
+            warnings.warn(
+                f"{type(self).__name__} will not predict: {self._why_not()}",
+                UserWarning,
+                stacklevel=3,
             )
+
+    def __getattr__(self, name: str) -> Any:
+        """Explain why a fitted search has no best configuration, where it has none."""
+        if name.startswith("best_") and "selection_" in vars(self):
+            raise AttributeError(
+                f"{type(self).__name__} has no {name}, because nothing was certified: "
+                f"{self._why_not()}"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "selection_")

@@ -60,8 +60,9 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
     abstain_label : label, optional
         What `predict` gives to examples handed over: -1 by default, "abstain" where classes are
         text. It must not be a class.
-    validation_size : float, default 0.5
-        The share of the data that compares thresholds.
+    validation_size : float, default 1 / 3
+        The share of the data that compares thresholds, as `split_labelled` recommends; the rest
+        calibrates.
     random_state : int, RandomState instance or None, default None
         The seed of the split.
 
@@ -105,7 +106,7 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         n_thresholds: int = 100,
         pos_label: Any = None,
         abstain_label: Any = None,
-        validation_size: float = 0.5,
+        validation_size: float = 1 / 3,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -188,6 +189,7 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
             self.n_features_in_ = self.estimator.n_features_in_
         if self.selection_.config is not None:
             self.best_params_ = self.selection_.config
+        self._warn_unless_certified()
         return self
 
     def predict(self, X: Any) -> Any:

@@ -51,6 +51,7 @@ __all__ = [
     "LEDGER_KEY",
     "PROBLEM_KEY",
     "RECORD_KEY",
+    "SAFE_KEY",
     "SETTINGS_KEY",
     "MemoryArtifactStore",
     "Record",
@@ -65,9 +66,9 @@ __all__ = [
     "read_validation",
     "record_again",
     "record_of",
+    "store_evaluation",
     "validation_of",
     "write_calibration",
-    "write_evaluation",
 ]
 
 PROBLEM_KEY = "riskpilot:problem"
@@ -75,6 +76,7 @@ SETTINGS_KEY = "riskpilot:settings"
 LEDGER_KEY = "riskpilot:ledger"
 RECORD_KEY = "riskpilot:record"
 ERROR_KEY = "riskpilot:error"
+SAFE_KEY = "riskpilot:safe"
 # With the number of a trial behind it: where calibration losses are that were made after the end of
 # that trial. A finished trial takes no more attributes, so that the study keeps them.
 CALIBRATION_KEY = "riskpilot:calibration:"
@@ -249,14 +251,13 @@ def write_settings(study: optuna.Study, seed: int, n_calibration: int | None) ->
     study.set_user_attr(SETTINGS_KEY, settings)
 
 
-def write_evaluation(
+def store_evaluation(
     study: optuna.Study,
-    trial: optuna.Trial,
     problem: Problem,
     evaluation: Evaluation,
     n_validation: int | None = None,
 ) -> Record:
-    """Check, store and read back the losses of one trial; its record goes to the trial last.
+    """Check and store the losses of one configuration, and return their record.
 
     Every number of the record is computed from the stored losses. ``n_validation``: how many
     validation examples there must be, where that is known.
@@ -280,9 +281,7 @@ def write_evaluation(
     artifacts = {"validation": put(store, validation_blob)}
     if calibration_blob is not None:
         artifacts["calibration"] = put(store, calibration_blob)
-    record = _record(validation, n_calibration, artifacts)
-    trial.set_user_attr(RECORD_KEY, record.to_json())
-    return record
+    return _record(validation, n_calibration, artifacts)
 
 
 def record_again(
