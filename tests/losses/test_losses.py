@@ -12,6 +12,7 @@ from riskpilot.losses import (
     ValidationLosses,
     calibration_losses,
     check_disjoint,
+    check_ids,
     summary_of,
     validation_losses,
 )
@@ -145,6 +146,36 @@ def test_equal_losses_that_may_be_chance_are_allowed():
     check_disjoint(read(UNIT, constant), calibration_losses(UNIT, {"error": constant.copy()}))
 
 
+@pytest.mark.parametrize(("different", "refused"), [(11, False), (12, True)])
+def test_equal_losses_of_many_values_are_no_chance(different, refused):
+    table = np.arange(120)[None] % different / different
+    splits = read(UNIT, table), calibration_losses(UNIT, {"error": table.copy()})
+    if refused:
+        with pytest.raises(rp.LeakageError, match="same 120 numbers"):
+            check_disjoint(*splits)
+    else:
+        check_disjoint(*splits)
+
+
+def test_ids_of_one_split_alone_are_compared_with_nothing():
+    check_ids(None, ["a", "b"])
+    check_ids(["a", "b"], None)
+    with pytest.raises(rp.LeakageError, match="such as 'b'"):
+        check_ids(["a", "b"], ["b"])
+
+
+def test_classes_are_whole_numbers_below_2_to_the_53():
+    risk = rp.Risk("error", 0.2)
+    largest = 2**53 - 1
+    found = rp.losses_from_predictions(risk, [0, largest], [0, -largest])
+    assert found["error"].tolist() == [False, True]
+    for labels in ([0, largest + 1], [0, -largest - 1]):
+        with pytest.raises(rp.LossError, match=r"below 2\^53"):
+            rp.losses_from_predictions(risk, labels, [0, 1])
+    with pytest.raises(rp.LossError, match="classes as whole numbers"):
+        rp.losses_from_predictions(risk, [0.5, 1.0], [0, 1])
+
+
 def test_a_number_may_be_the_same_array_for_both_splits():
     """What is one number has no examples that could be shared."""
     number = np.array(2.0)
@@ -174,6 +205,7 @@ def test_one_loss_is_enough_to_measure_and_none_that_counts_is_the_worst():
     assert rp.measure(rp.Mean(), [[0.25]]).tolist() == [0.25]
     assert rp.measure(rp.Mean(), [[np.nan, np.nan]]).tolist() == [1.0]
     assert rp.weighted([[0.5]], [1.0], largest=2).tolist() == [[0.5]]
+    assert rp.weighted([0.5, 1.0, 0.0], [0.5, 1.5, 1.0], largest=2).tolist() == [0.25, 1.5, 0.0]
 
 
 def test_nothing_to_compare_shows_nothing():
@@ -187,6 +219,7 @@ def test_nothing_to_compare_shows_nothing():
     assert found.n.tolist() == [0, 0]
     risk = rp.Risk("error", 0.1, statistic=gap)
     assert log_p_for_order(risk, "betting", found).tolist() == [0.0, 0.0]
+    assert Claim(1.0, -1.0, 1.0).log_p(np.zeros((1, 30)), 0.1) < 0  # a bound at the very end
     claim = Claim(1.0, -1.0, 0.1)
     assert log_p_of_pairs(claim, [np.zeros((2, 30))] * 2, [], 0.1).tolist() == [0.0, 0.0]
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.stats import multinomial
+from scipy.stats import binomtest, multinomial
 
 from riskpilot.statistics.families import log_trinomial
+from riskpilot.statistics.families.trinomial import _OUTSIDE, _edges
 
 
 @pytest.mark.parametrize("n", [1, 4, 13])
@@ -46,3 +47,13 @@ def test_the_exact_test_of_a_difference_is_the_largest_tail_over_all_shares(wors
     assert max(tails) <= found * (1 + 1e-9)
     # Cells cost a little: less near delta, where they are made smaller.
     assert found <= (1.05 if 0.08 < max(tails) < 0.1 else 1.6) * max(tails) + 2e-10
+
+
+@pytest.mark.parametrize(("better", "n"), [(0, 30), (3, 30), (30, 30), (40, 400)])
+def test_the_share_is_searched_over_its_exact_interval(better, n):
+    interval = binomtest(better, n).proportion_ci(1 - _OUTSIDE, method="exact")
+    limit = 1e-9  # the share that got better and the one that got worse can be a half each
+    edges = _edges(better, n, limit, 0.1)
+    expected = [interval.low, min(interval.high, (1 - limit) / 2)]
+    assert [edges[0], edges[-1]] == pytest.approx(expected, rel=1e-6)
+    assert (np.diff(np.sqrt(edges)) * 2 * np.sqrt(n) <= 0.1 * (1 + 1e-9)).all()
