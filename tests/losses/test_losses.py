@@ -91,6 +91,19 @@ def test_losses_at_both_ends_of_a_signed_range_are_binary():
     assert zeros.total.tolist() == [0.5 + 1 + 0.5 + 0 + 1]
 
 
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.float64])
+def test_zero_is_no_end_of_a_signed_range(dtype):
+    found = summary(SIGNED, np.array([[0, 0, 1, 0]], dtype))
+    assert found.mean.tolist() == [0.625]  # on the unit scale: 0 becomes a half
+    assert not found.binary
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.int64])
+def test_whole_numbers_may_be_fewer_than_their_range_holds(dtype):
+    narrow = rp.Problem([rp.Risk("error", 0.2, high=0.5)], "cost")
+    assert summary(narrow, np.zeros((1, 9), dtype)).mean.tolist() == [0.0]
+
+
 def test_examples_that_do_not_count_are_left_out_of_every_sum():
     nan = np.nan
     found = summary(CONDITIONAL, [[nan, 1.0, 0.0, nan], [nan] * 4, [0.5] * 4])

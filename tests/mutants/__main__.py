@@ -19,7 +19,6 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -113,14 +112,12 @@ def drawn(number: int, seed: int) -> list[Mutation]:
         module = str(path.relative_to(PACKAGE))
         found = mutations(module, path.read_text(encoding="utf-8"), names)
         every += [one for one in found if one.function.split(".")[0] not in names]
-    alike: Counter[tuple[str, ...]] = Counter()
-    ranked = []
-    for one in every:
-        change = (str(seed), Path(one.module).name, one.function, one.before, one.after)
-        alike[change] += 1
-        text = "\n".join((*change, str(alike[change])))
-        ranked.append((hashlib.sha256(text.encode()).hexdigest(), one))
-    return [one for _, one in sorted(ranked, key=lambda pair: pair[0])[:number]]
+
+    def rank(one: Mutation) -> str:
+        change = (Path(one.module).name, one.function, one.before, one.after, str(one.occurrence))
+        return hashlib.sha256("\n".join((str(seed), *change)).encode()).hexdigest()
+
+    return sorted(every, key=rank)[:number]
 
 
 def reason_of(mutation: Mutation) -> str | None:
@@ -129,9 +126,9 @@ def reason_of(mutation: Mutation) -> str | None:
     for one in known.get("equivalent", []):
         where = (Path(mutation.module).stem, mutation.function)
         changes = [one["after"]] if isinstance(one["after"], str) else one["after"]
-        if (*where, mutation.before) == (one["module"], one["function"], one["before"]) and (
-            mutation.after in changes
-        ):
+        same = (*where, mutation.before) == (one["module"], one["function"], one["before"])
+        occurrence = one.get("occurrence", mutation.occurrence)
+        if same and mutation.after in changes and mutation.occurrence == occurrence:
             return str(one["reason"])
     return None
 

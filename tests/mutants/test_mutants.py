@@ -99,14 +99,15 @@ def test_what_is_listed_as_equivalent_is_still_there_and_has_a_reason():
         assert any(stem == one["module"] and one["name"] in text for stem, text in sources), one
         assert len(one["reason"]) > 20
     every = {
-        (stem, mutation.function, mutation.before, mutation.after)
+        (stem, mutation.function, mutation.before, mutation.after, mutation.occurrence)
         for stem, text in sources
         for mutation in mutations(f"{stem}.py", text)
     }
     for one in known.get("equivalent", []):
         afters = [one["after"]] if isinstance(one["after"], str) else one["after"]
         for after in afters:
-            assert (one["module"], one["function"], one["before"], after) in every, one
+            change = (one["module"], one["function"], one["before"], after)
+            assert (*change, one.get("occurrence", 1)) in every, one
         assert len(one["reason"]) > 20
 
 
