@@ -218,7 +218,7 @@ def test_missing_losses_are_named(store):
     rng = np.random.default_rng(3)
     study, trial = record(store, evaluation(rng, "floats", 50), evaluation(rng, "floats", 50))
     store.remove(record_of(trial).artifacts["calibration"]["id"])
-    with pytest.raises(rp.StudyError, match="Trial 0: its calibration losses are gone"):
+    with pytest.raises(rp.StudyError, match="Trial 0: its calibration losses are not in"):
         rp.select(study)
 
 

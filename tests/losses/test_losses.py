@@ -237,6 +237,15 @@ def test_nothing_to_compare_shows_nothing():
     assert log_p_of_pairs(claim, [np.zeros((2, 30))] * 2, [], 0.1).tolist() == [0.0, 0.0]
 
 
+def test_losses_are_0_1_where_those_of_every_record_are():
+    """The exact test of 0/1 losses holds for no configuration whose losses are others."""
+    binary = RiskRecord(5, 1.0, 1.0, 1, True, "", 1)
+    graded = RiskRecord(5, 0.5, 0.25, 1, False, "", 1)
+    risk = rp.Risk("error", 0.1)
+    assert summary_of(risk, [binary, binary]).binary
+    assert not summary_of(risk, [binary, graded]).binary
+
+
 def test_records_of_groups_without_any_group_are_refused():
     risk = rp.Risk("error", 0.1, statistic=rp.WorstGroup())
     with pytest.raises(rp.LossError, match="name none"):

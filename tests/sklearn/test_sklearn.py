@@ -225,6 +225,20 @@ def test_threshold_leaves_the_classifier_as_it_is_and_clones_with_frozen():
     np.testing.assert_array_equal(made.predict_proba(X[TEST]), MODEL.predict_proba(X[TEST]))
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_threshold_keeps_what_the_classifier_says_of_its_features_and_forgets_an_earlier_fit():
+    named = LogisticRegression().fit(X[TRAIN], Y[TRAIN])
+    named.feature_names_in_ = np.array([f"x{i}" for i in range(X.shape[1])], dtype=object)
+    fitted = threshold(named).fit(X[REST], Y[REST])
+    assert fitted.n_features_in_ == X.shape[1]
+    assert fitted.feature_names_in_.tolist() == named.feature_names_in_.tolist()
+    assert hasattr(fitted, "best_params_")
+    with pytest.warns(UserWarning, match="will not predict"):
+        fitted.set_params(risks={"false_positive_rate": 1e-6}).fit(X[REST], Y[REST])
+    assert fitted.selection_.config is None
+    assert not hasattr(fitted, "best_params_")
+
+
 def test_threshold_takes_both_parts():
     made = threshold().fit(X[REST], Y[REST], X_val=X[TEST], y_val=Y[TEST])
     assert made.selection_.certificate.n_calibration == 3000

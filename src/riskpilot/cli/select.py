@@ -22,7 +22,7 @@ from riskpilot.cli.options import (
     parse_risks,
 )
 from riskpilot.errors import ProblemError
-from riskpilot.guarantee import Procedure, config_in_words
+from riskpilot.guarantee import Procedure, config_in_words, p_in_words
 from riskpilot.problem import Problem
 from riskpilot.selection import Selection, select_from_losses
 from riskpilot.study import hide_password, is_storage, open_study, problem_of
@@ -133,7 +133,7 @@ def show_candidates(console: Console, selection: Selection, most: int = 12) -> N
     for i in range(start, min(start + most, total)):
         passed = bool(selection.result.passed[i])
         verdict = "chosen" if i == chosen else "passed" if passed else "-"
-        cells = [verdict, f"{selection.p_values[i]:.2g}"]
+        cells = [verdict, p_in_words(float(selection.result.worst_log_p[i]))]
         for j in range(len(selection.problem.risks)):
             cells += [f"{selection.result.means[i, j]:.4g}", f"{selection.plan.risks[i][j]:.4g}"]
         cells += [f"{selection.plan.free[i]:.4g}", config_in_words(selection.candidates[i])]

@@ -333,11 +333,11 @@ def planning_family(risk: Risk, test: str, deviation: float | None) -> tuple[str
     largest = risk.statistic.largest_deviation
     if deviation is None:
         return family, largest if family == "normal" else None
-    unit = deviation / (risk.top - risk.bottom)
+    unit = deviation / risk.width
     if not 0 < unit <= largest * (1 + 1e-9):
         raise ProblemError(
             f"Risk {risk.name!r}: a standard deviation must be above 0 and at most "
-            f"{largest * (risk.top - risk.bottom):.6g}, the largest that losses between "
+            f"{largest * risk.width:.6g}, the largest that losses between "
             f"{risk.low:g} and {risk.high:g} can lead to, but it is {deviation:g}. Give the "
             f"deviation of the losses in their units."
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import FloatArray
+from riskpilot.common import FloatArray, IntArray
 from riskpilot.errors import LossError
 from riskpilot.losses.beside import digest_of_bytes
 from riskpilot.losses.evaluation import LossMapping, check_names
@@ -37,6 +37,19 @@ class _Losses:
         return np.column_stack(columns)
 
     @property
+    def standard_errors(self) -> FloatArray:
+        """The standard error of each of these values, in the same units, shape (n, c)."""
+        columns = [
+            risk.width * self.risks[risk.name].summary.standard_error for risk in self.problem.risks
+        ]
+        return np.column_stack(columns)
+
+    @property
+    def counted(self) -> IntArray:
+        """How many examples count for each risk and configuration, shape (n, c)."""
+        return np.column_stack([self.risks[risk.name].summary.n for risk in self.problem.risks])
+
+    @property
     def n_examples(self) -> int:
         return max(losses.n_examples for losses in self.risks.values())
 
@@ -59,6 +72,11 @@ class ValidationLosses(_Losses):
     """
 
     free: FloatArray
+
+    @property
+    def objectives(self) -> FloatArray:
+        """The values of the risks, then the free objective, shape (n, c + 1)."""
+        return np.column_stack([self.values, self.free])
 
 
 @dataclass(frozen=True)

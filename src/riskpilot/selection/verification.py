@@ -94,7 +94,7 @@ def compare(
     """Compute a certificate again, whole, and describe every field that differs."""
     asked = Problem.from_dict(certificate.problem)
     spend = certificate.use["spend"]
-    problem = Problem(asked.risks, asked.minimize, asked.delta * spend)
+    problem = asked.spending(spend)
     seen = validation_losses(problem, brought.validation)
     if seen.n_configs != certificate.n_configs:
         return [

@@ -28,10 +28,8 @@ from riskpilot.sklearn.shared import (
     WithPromise,
     deal,
     delegated,
-    read_losses,
     require_estimator,
     require_y,
-    results_table,
 )
 from riskpilot.study import (
     check_choices,
@@ -199,14 +197,8 @@ class RiskControlledSearch(WithPromise):
         require_y(self, y)
         rng = check_random_state(self.random_state)
         train, validation, calibration = self._split(X, y, (X_val, y_val), (X_cal, y_cal), rng)
-        losses = read_losses(
-            self.risks,
-            self.minimize,
-            self.delta,
-            functions={} if self.losses is None else self.losses,
-            classes=np.unique(np.asarray(train[1])) if is_classifier(self.estimator) else None,
-            pos_label=self.pos_label,
-        )
+        classes = np.unique(np.asarray(train[1])) if is_classifier(self.estimator) else None
+        losses = self._losses_for(classes, self.losses)
         distributions = {name: _distribution(name, given) for name, given in self.space.items()}
         for name, distribution in distributions.items():
             check_choices(name, distribution, ProblemError)
@@ -229,17 +221,9 @@ class RiskControlledSearch(WithPromise):
             timeout=self.timeout,
             callbacks=[lambda study, trial: _drop_dominated(study, losses.problem, models)],
         )
-        for name in ("best_estimator_", "best_params_", "best_index_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
         self.study_ = study
         # Models that others dominate by their means are gone, so that the plan must go by means.
-        self.selection_ = select(study, smooth=False)
-        self.cv_results_ = results_table(self.selection_)
-        some = next(iter(models.values()))
-        if hasattr(some, "n_features_in_"):
-            self.n_features_in_ = some.n_features_in_
-        if hasattr(some, "feature_names_in_"):
-            self.feature_names_in_ = some.feature_names_in_
+        self._keep(select(study, smooth=False), next(iter(models.values())))
         chosen = self.selection_.certificate.chosen
         if chosen is not None:
             self.best_index_ = self.selection_.plan.order[chosen]

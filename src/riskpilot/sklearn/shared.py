@@ -48,7 +48,36 @@ class WithPromise(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """The base of both estimators: it holds a selection, and refuses to predict without one."""
 
     estimator: Any
+    risks: Any
+    minimize: str
+    delta: float
+    pos_label: Any
     selection_: Selection
+    cv_results_: dict[str, Any]
+
+    def _losses_for(
+        self, classes: Array | None, functions: Mapping[str, LossFunction] | None = None
+    ) -> "Losses":
+        """Read what is limited and what is minimised. ``classes``: None for a regressor."""
+        return read_losses(
+            self.risks,
+            self.minimize,
+            self.delta,
+            functions={} if functions is None else functions,
+            classes=classes,
+            pos_label=self.pos_label,
+        )
+
+    def _keep(self, selection: Selection, fitted: Any) -> None:
+        """Keep a selection in the place of an earlier one, and what a fitted model says of its
+        features."""
+        for name in ("best_estimator_", "best_params_", "best_index_"):
+            self.__dict__.pop(name, None)
+        self.selection_ = selection
+        self.cv_results_ = results_table(selection)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(fitted, name):
+                setattr(self, name, getattr(fitted, name))
 
     def _check_certified(self) -> None:
         """Refuse to go on where nothing was certified."""
@@ -376,9 +405,8 @@ def results_table(selection: Selection) -> dict[str, Any]:
         column = np.empty(n, dtype=object)
         column[:] = [config.get(name) for config in configs]
         table[f"param_{name}"] = column
-    for risk in problem.risks:
-        summary = selection.validation.risks[risk.name].summary
-        table[f"validation_{risk.label}"] = risk.from_unit(summary.mean)
+    for risk, values in zip(problem.risks, selection.validation.values.T, strict=True):
+        table[f"validation_{risk.label}"] = np.array(values)
     table[f"validation_{problem.minimize}"] = np.array(selection.validation.free)
     order = list(selection.plan.order)
     for i, risk in enumerate(problem.risks):

@@ -19,10 +19,8 @@ from riskpilot.sklearn.shared import (
     WithPromise,
     deal,
     delegated,
-    read_losses,
     require_estimator,
     require_y,
-    results_table,
 )
 
 Config = Mapping[str, float]
@@ -156,14 +154,7 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         else:
             calibration, validation = (X, y), (X_val, y_val)
         self.classes_ = np.asarray(self.estimator.classes_)
-        losses = read_losses(
-            self.risks,
-            self.minimize,
-            self.delta,
-            functions={},
-            classes=self.classes_,
-            pos_label=self.pos_label,
-        )
+        losses = self._losses_for(self.classes_)
         if not (self.abstain is None or isinstance(self.abstain, bool | np.bool_)):
             raise ProblemError(
                 f"abstain is True or False, or None where the metrics say it, but it is "
@@ -177,16 +168,13 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         table = losses.of_codes(validation[1], self._rule.codes(seen, configs), free=True)
         kept = _testable(losses.problem, table, len(sealed) / len(seen))
         configs = [configs[row] for row in kept]
-        self.__dict__.pop("best_params_", None)  # of an earlier fit
-        self.selection_ = select_from_losses(
+        selection = select_from_losses(
             losses.problem,
             validation={name: np.asarray(values)[kept] for name, values in table.items()},
             calibration=losses.of_codes(calibration[1], self._rule.codes(sealed, configs)),
             configs=configs,
         )
-        self.cv_results_ = results_table(self.selection_)
-        if hasattr(self.estimator, "n_features_in_"):
-            self.n_features_in_ = self.estimator.n_features_in_
+        self._keep(selection, self.estimator)
         if self.selection_.config is not None:
             self.best_params_ = self.selection_.config
         self._warn_unless_certified()

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any
 
 import optuna
@@ -14,7 +13,7 @@ from riskpilot.problem import Problem
 from riskpilot.study.kept.records import ERROR_KEY, Record, problem_of, settings_of, validation_of
 from riskpilot.study.kept.trials import finished_among, n_calibration_of, trials_of
 from riskpilot.study.questions.question_ledger import ledger, outcomes
-from riskpilot.study.storages import has_heartbeat
+from riskpilot.study.storages import has_heartbeat, seconds_between, seconds_running
 
 _DIED = "no error was recorded: its worker died"
 
@@ -130,7 +129,7 @@ def study_status(study: optuna.Study) -> Status:
         asked=problem.to_dict(),
         states={state.name.lower(): counts[state.name.lower()] for state in TrialState},
         left_out=done.without_losses,
-        seconds=sum(t.duration.total_seconds() for t in trials if t.duration is not None),
+        seconds=sum(_seconds(trial) for trial in trials),
         n_validation=records[-1].n_validation if records else None,
         n_calibration=n_calibration,
         risks=_risks(problem, records, n_calibration) if records else (),
@@ -144,13 +143,18 @@ def study_status(study: optuna.Study) -> Status:
 
 def _running(trials: list[FrozenTrial]) -> tuple[Running, ...]:
     """List the trials under way, longest first."""
-    now = datetime.now()
     found = [
-        Running(trial.number, (now - trial.datetime_start).total_seconds(), dict(trial.params))
+        Running(trial.number, seconds_running(trial), dict(trial.params))
         for trial in trials
         if trial.state == TrialState.RUNNING and trial.datetime_start is not None
     ]
     return tuple(sorted(found, key=lambda trial: -trial.seconds))
+
+
+def _seconds(trial: FrozenTrial) -> float:
+    """Return how long the evaluation of a trial took; 0 for one that has not ended."""
+    begin, end = trial.datetime_start, trial.datetime_complete
+    return 0.0 if begin is None or end is None else seconds_between(begin, end)
 
 
 def _failure(trial: FrozenTrial) -> Failure:

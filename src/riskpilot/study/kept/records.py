@@ -45,6 +45,7 @@ from riskpilot.losses import (
 from riskpilot.problem import Problem, Risk
 from riskpilot.study.kept.loss_bytes import decode, encode
 from riskpilot.study.kept.loss_store import MemoryArtifactStore, get, put, store_of
+from riskpilot.study.kept.remembered import Remembered
 
 __all__ = [
     "ERROR_KEY",
@@ -202,13 +203,18 @@ def validation_of(problem: Problem, records: Sequence[Record]) -> ValidationLoss
     )
 
 
-def problem_of(study: optuna.Study) -> Problem:
-    """Return the problem that travels with the study."""
+def require_study(study: object) -> None:
+    """Refuse what is no study."""
     if not isinstance(study, optuna.Study):
         raise StudyError(
             f"A study made by riskpilot.create_study is needed, but this is {shown(study)}. "
             f"Load one from its storage: riskpilot.load_study(storage=...)."
         )
+
+
+def problem_of(study: optuna.Study) -> Problem:
+    """Return the problem that travels with the study."""
+    require_study(study)
     stored = study.user_attrs.get(PROBLEM_KEY)
     if stored is None:
         raise StudyError(
@@ -321,10 +327,13 @@ def _risk_record(losses: RiskLosses) -> RiskRecord:
     return RiskRecord(digest=digest, changes=changes, **losses.summary.record(0))
 
 
-def record_of(trial: FrozenTrial) -> Record | None:
+def _read_record(trial: FrozenTrial) -> Record | None:
     """Read the record of a trial; None where it carries no losses."""
     stored = trial.user_attrs.get(RECORD_KEY)
     return None if stored is None else Record.from_json(stored)
+
+
+record_of = Remembered(_read_record)
 
 
 def read_calibration(study: optuna.Study, problem: Problem, trial: FrozenTrial) -> LossMapping:

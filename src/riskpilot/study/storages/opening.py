@@ -7,13 +7,12 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import optuna
 from optuna.exceptions import ExperimentalWarning, StorageInternalError
-from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages import BaseStorage, RDBStorage
 
 from riskpilot.errors import RiskpilotError, StudyError
 from riskpilot.study.storages.addresses import (
@@ -22,14 +21,14 @@ from riskpilot.study.storages.addresses import (
     hide_password,
     without_password,
 )
-from riskpilot.study.storages.heartbeats import GRACE_SECONDS, HEARTBEAT_SECONDS, queue_again
+from riskpilot.study.storages.heartbeats import GRACE_SECONDS, HEARTBEAT_SECONDS
+from riskpilot.study.storages.journal import Journal, JournalFile
 from riskpilot.study.storages.location import is_in_memory
 from riskpilot.study.storages.optuna_internals import unexpected
+from riskpilot.study.storages.patience import PATIENCE_SECONDS, patience_with
+from riskpilot.study.storages.retries import queue_again
 
 logger = logging.getLogger("riskpilot")
-
-_BUSY_SECONDS = 60  # how long a writer waits for another one's lock on a SQLite file
-_RECYCLE_SECONDS = 300  # an evaluation may outlive a connection that nobody uses meanwhile
 
 _UNUSABLE = (ImportError, StorageInternalError, OSError, RuntimeError, ValueError)
 
@@ -39,11 +38,13 @@ def open_storage(
     *,
     heartbeat_seconds: int = HEARTBEAT_SECONDS,
     grace_seconds: int = GRACE_SECONDS,
+    patience_seconds: float = PATIENCE_SECONDS,
+    wait: bool = False,
 ) -> str | BaseStorage:
     """Open the storage at an address, or in a SQLite or journal file.
 
-    An SQL storage that is opened here gets heartbeats: a trial whose worker is gone is marked as
-    failed and queued again with the same configuration. A journal file has none.
+    A storage that is opened here gets heartbeats: a trial whose worker is gone is marked as failed
+    and queued again with the same configuration.
 
     Parameters
     ----------
@@ -54,6 +55,12 @@ def open_storage(
         How often a worker says that it lives.
     grace_seconds : int, default 180
         After how long a silence the trial of a worker is given to another one.
+    patience_seconds : float, default 600
+        How long a storage that does not answer is waited for, whether its server restarts, its
+        connection is cut or its disk is full.
+    wait : bool, default False
+        Whether a database that does not answer is waited for already when it is opened, as a
+        worker does that joins a study. By default it is an error.
 
     Returns
     -------
@@ -76,7 +83,7 @@ def open_storage(
     address = str(address)
     suffix = Path(address).suffix.lower()
     if "://" not in address and suffix in JOURNAL_FILES:
-        return JournalStorage(JournalFileBackend(address))
+        return Journal(JournalFile(address, patience_seconds), heartbeat_seconds, grace_seconds)
     if "://" not in address and suffix in SQLITE_FILES:
         address = f"sqlite:///{address}"
     if "://" not in address:
@@ -86,7 +93,8 @@ def open_storage(
         )
     if is_in_memory(address):
         return address
-    return _open_database(address, heartbeat_seconds, grace_seconds)
+    times = _Times(heartbeat_seconds, grace_seconds, patience_seconds)
+    return _open_database(address, times, wait)
 
 
 def existing_storage(address: str | Path) -> str | BaseStorage:
@@ -136,35 +144,48 @@ def clear_errors(
         ) from None  # the chained error could show the password
 
 
-def _open_database(address: str, heartbeat_seconds: int, grace_seconds: int) -> RDBStorage:
-    """Open an SQL storage with heartbeats."""
+class _Times(NamedTuple):
+    """The times of a storage, in seconds: see `open_storage`."""
+
+    heartbeat: int
+    grace: int
+    patience: float
+
+
+def _open_database(address: str, times: _Times, wait: bool) -> RDBStorage:
+    """Open an SQL storage with heartbeats and patience."""
     # This function and those below are the door to SQLAlchemy. Its import takes about as long as
     # that of Optuna, and studies in memory or in a journal do not need it.
-    from riskpilot.study.storages.sql import opening_errors
+    from riskpilot.study.storages.sql import (
+        engine_options,
+        opening_errors,
+        opening_patience,
+    )
 
-    options: dict[str, Any] = {"pool_recycle": _RECYCLE_SECONDS}
-    if address.startswith("sqlite"):
-        options["connect_args"] = {"timeout": _BUSY_SECONDS}
-    with opening_errors(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)
-        storage = _storage_class(address)(
-            address,
-            engine_kwargs=options,
-            heartbeat_interval=heartbeat_seconds,
-            grace_period=grace_seconds,
-            heartbeat_stale_trial_callback=queue_again(),
-        )
+    def opened() -> RDBStorage:
+        with opening_errors(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            return _storage_class(address)(
+                address,
+                engine_kwargs=engine_options(address),
+                heartbeat_interval=times.heartbeat,
+                grace_period=times.grace,
+                heartbeat_stale_trial_callback=queue_again(),
+            )
+
+    storage = opening_patience(address, times.patience)(opened) if wait else opened()
+    patience_with(storage).seconds = times.patience
     weakref.finalize(storage, storage.engine.dispose)  # Optuna leaves its connections open
     return storage
 
 
 def _storage_class(address: str) -> type[RDBStorage]:
     """Choose the class for a database: Optuna's own where riskpilot has none that fits."""
-    from riskpilot.study.storages.sql import SqliteStorage, SqlStorage
+    from riskpilot.study.storages.sql import PostgresqlStorage, SqliteStorage
 
     if not address.startswith(("sqlite", "postgresql")) or not _optuna_is_known():
         return RDBStorage
-    return SqliteStorage if address.startswith("sqlite") else SqlStorage
+    return SqliteStorage if address.startswith("sqlite") else PostgresqlStorage
 
 
 @functools.cache  # the warning is logged once in a process
