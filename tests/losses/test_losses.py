@@ -189,6 +189,16 @@ def test_classes_are_whole_numbers_below_2_to_the_53():
         rp.losses_from_predictions(risk, [0.5, 1.0], [0, 1])
 
 
+def test_groups_are_compared_within_the_true_labels_where_no_others_are_given():
+    named = rp.Risk("equalized_odds_gap", 0.2)
+    labels, predicted, groups = [0, 1, 0, 1], [1, 1, 0, 0], ["a", "a", "b", "b"]
+    found = rp.losses_from_predictions(named, labels, predicted, groups={"groups": groups})
+    assert found["label"].tolist() == labels
+    other = {"groups": groups, "label": ["x", "x", "y", "y"]}
+    found = rp.losses_from_predictions(named, labels, predicted, groups=other)
+    assert found["label"].tolist() == other["label"]
+
+
 def test_a_number_may_be_the_same_array_for_both_splits():
     """What is one number has no examples that could be shared."""
     number = np.array(2.0)
