@@ -57,3 +57,7 @@ def test_the_share_is_searched_over_its_exact_interval(better, n):
     expected = [interval.low, min(interval.high, (1 - limit) / 2)]
     assert [edges[0], edges[-1]] == pytest.approx(expected, rel=1e-6)
     assert (np.diff(np.sqrt(edges)) * 2 * np.sqrt(n) <= 0.1 * (1 + 1e-9)).all()
+
+
+def test_a_chance_is_at_most_one():
+    assert log_trinomial([0], [0], [1], 1e-11).tolist() == [0.0]  # what is added would exceed it
