@@ -400,6 +400,11 @@ def record_edits():
     }
 
 
+def sign(data):
+    """Compute the digest of stored values again, as whoever changes them can."""
+    data["digest"] = digest_of({name: value for name, value in data.items() if name != "digest"})
+
+
 @pytest.mark.parametrize("edit", record_edits())
 def test_a_record_that_does_not_fit_its_losses_is_noticed(stored, edit):
     path, check = stored
@@ -408,6 +413,7 @@ def test_a_record_that_does_not_fit_its_losses_is_noticed(stored, edit):
         read = f"SELECT value_json FROM trial_user_attributes WHERE {where}"
         data = json.loads(connection.execute(read).fetchone()[0])
     record_edits()[edit](data)
+    sign(data)
     execute(
         path, f"UPDATE trial_user_attributes SET value_json = ? WHERE {where}", json.dumps(data)
     )
@@ -425,7 +431,9 @@ def test_settings_edited_in_the_storage_are_noticed(tmp_path, name, seed):
     certificate = rp.select(study).certificate
     assert rp.verify(certificate, study=study).ok
     settings = study.user_attrs["riskpilot:settings"]
-    study.set_user_attr("riskpilot:settings", {**settings, name: settings[name] + 1})
+    settings[name] += 1
+    sign(settings)
+    study.set_user_attr("riskpilot:settings", settings)
     assert f"the settings of the study have the {seed} seed" in str(
         rp.verify(certificate, study=study)
     )
