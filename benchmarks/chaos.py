@@ -358,6 +358,13 @@ def check(report: Report, study: optuna.Study, workers: Workers) -> None:
         and rp.verify(certificate, study=study).ok
     )
     report.broken += not is_whole
+    by_config: dict[float, list[FrozenTrial]] = {}
+    for trial in finished(study):
+        by_config.setdefault(trial.params["x"], []).append(trial)
+    for same in by_config.values():
+        if len(same) > 1:
+            histories = [(t.number, t.system_attrs.get("retry_history")) for t in same]
+            print(f"the same configuration, with the trials it repeats: {histories}", flush=True)
     for line in workers.lines:
         if line.startswith((b"Traceback", b"ended")) or b"Error" in line:
             sys.stderr.write(line.decode(errors="replace"))

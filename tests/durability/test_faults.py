@@ -26,6 +26,7 @@ from riskpilot.study.storages import (
     locks,
     open_storage,
 )
+from riskpilot.study.storages.retries import queue_again
 from riskpilot.study.workers import work
 
 NO_RAW_ERRORS = ("Traceback", "UnboundLocalError", "Should not reach")
@@ -222,9 +223,10 @@ import riskpilot as rp
 from riskpilot.study.storages import exclusive, locks
 locks.LEASE_SECONDS = float(sys.argv[4])
 study = rp.load_study(storage=sys.argv[1], study_name=sys.argv[2], artifact_store=sys.argv[3])
-with exclusive(study):
-    print("held", flush=True)
+with exclusive(study) as is_held:
+    print("held" if is_held() else "lost", flush=True)
     time.sleep(1)
+    print("held" if is_held() else "lost", flush=True)
 print("left", flush=True)
 """
 
@@ -251,9 +253,49 @@ def test_a_lock_is_taken_from_a_worker_that_was_stopped(
         out, err = holder.communicate(timeout=30)
     assert 0.2 < waited < 10
     assert "this worker goes on" in caplog.text
-    assert (out, holder.returncode) == ("left\n", 0), err
+    assert (out, holder.returncode) == ("lost\nleft\n", 0), err  # it knows, and decides again
     study.optimize(rp.objective(study, evaluate), n_trials=1)  # and the lock works as before
     check_whole(study, 6)
+
+
+def test_a_worker_that_lost_its_turn_decides_again(tmp_path, monkeypatch):
+    """Its proposal would be the one that another worker has made meanwhile."""
+    study = rp.create_study(PROBLEM, storage=f"{tmp_path}/study.log", seed=0)
+    study.optimize(rp.objective(study, evaluate), n_trials=8)
+    turns = iter([False, False, True])
+    real = locks.exclusive
+
+    @contextlib.contextmanager
+    def lost_twice(study):
+        with real(study):
+            yield lambda: next(turns)
+
+    monkeypatch.setattr("riskpilot.study.sampler.exclusive", lost_twice)
+    study.optimize(rp.objective(study, evaluate), n_trials=1)
+    assert list(turns) == []
+    check_whole(study, 9)
+
+
+def test_a_retry_is_queued_once_when_the_answer_to_it_is_lost(server, place, monkeypatch):
+    study = rp.create_study(PROBLEM, seed=0, **place)
+    study.optimize(rp.objective(study, evaluate), n_trials=2)
+    add, calls = optuna.storages.RDBStorage._create_new_trial, []
+
+    def cut_off(self, study_id, template_trial=None):
+        """Add the trial, and lose the connection before anybody hears of it."""
+        added = add(self, study_id, template_trial)
+        calls.append(added.number)
+        if len(calls) == 1:
+            with self.engine.connect() as connection:
+                connection.exec_driver_sql("SELECT 1")
+                server.cut_connections()
+                connection.exec_driver_sql("SELECT 1")
+        return added
+
+    monkeypatch.setattr(optuna.storages.RDBStorage, "_create_new_trial", cut_off)
+    queue_again()(study, study.trials[1])
+    assert calls == [2]  # the second attempt finds what the first one added
+    assert [t.system_attrs.get("retry_history") for t in study.trials] == [None, None, [1]]
 
 
 # --- a disk without space ------------------------------------------------------------------------

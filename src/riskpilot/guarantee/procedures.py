@@ -269,7 +269,6 @@ class _Graph:
         np.fill_diagonal(edges, 0.0)
         rest = edges.sum(axis=1, keepdims=True)
         edges = np.divide(edges, rest, out=np.zeros_like(edges), where=rest > 0)
-        edges[i] = 0.0
         return _Graph(weights, edges)
 
 

@@ -158,12 +158,16 @@ class GuidedSampler(BaseSampler):
             cover = Space(search_space).cover(rng)
             others = [other for other in trials_of(study) if other.number != trial.number]
             fitted = self._survey(others, problem, search_space, cover)
-            # One worker at a time decides: the next one sees this proposal before it does.
-            with exclusive(study):
-                others = [other for other in trials_of(study) if other.number != trial.number]
-                proposal = self._decide(with_pending(fitted, others), problem, cover, rng)
-                set_trial_system_attr(study, trial, PROPOSAL_KEY, proposal)
-        return proposal
+            while True:
+                # One worker at a time decides: the next one sees this proposal before it does.
+                with exclusive(study) as is_held:
+                    others = [other for other in trials_of(study) if other.number != trial.number]
+                    proposal = self._decide(with_pending(fitted, others), problem, cover, rng)
+                    set_trial_system_attr(study, trial, PROPOSAL_KEY, proposal)
+                    # A worker that was stopped in here, or waited for its storage, may have lost
+                    # its turn to another one, which did not see this proposal.
+                    if is_held():
+                        return proposal
 
     def _decide(
         self, known: Survey, problem: Problem, cover: FloatArray, rng: np.random.Generator

@@ -29,6 +29,7 @@ __all__ = [
 
 # The configuration that a trial is about to try, for other workers to see before it has begun.
 PROPOSAL_KEY = "riskpilot:proposal"
+_TO_BE_EVALUATED = (TrialState.RUNNING, TrialState.WAITING)
 
 
 @dataclass(frozen=True)
@@ -96,10 +97,10 @@ def nothing_new(
 ) -> list[dict[str, Any]]:
     """Return the configurations that will bring nothing new, and that proposals stay away from.
 
-    Other workers evaluate them, are about to, or have just done so; or they failed and would
-    probably fail again. They count as if they had met their means, so that proposals leave their
-    neighbourhood, too. ``known``: the numbers of the trials whose results are known, and of the one
-    that asks.
+    Other workers evaluate them, are about to, or have just done so; they wait in line, because a
+    worker died; or they failed and would probably fail again. They count as if they had met their
+    means, so that proposals leave their neighbourhood, too. ``known``: the numbers of the trials
+    whose results are known, and of the one that asks.
     """
     # A trial whose worker died says nothing about its configuration, which another one tries.
     histories = [trial.system_attrs.get("retry_history") for trial in trials]
@@ -110,7 +111,7 @@ def nothing_new(
         if trial.number in known:
             continue
         failed = trial.state == TrialState.FAIL and trial.number not in retried
-        if failed or trial.state == TrialState.RUNNING or has_losses(trial):
+        if failed or trial.state in _TO_BE_EVALUATED or has_losses(trial):
             proposed = trial.system_attrs.get(PROPOSAL_KEY)
             params = {**(proposed if isinstance(proposed, Mapping) else {}), **trial.params}
             if search_space.keys() <= params.keys():

@@ -1,9 +1,9 @@
 """Locks between workers, held by a file, a PostgreSQL database, or this process alone.
 
 The lock around a proposal is a lease: a worker that is stopped while it holds the lock loses it
-after a while, and the next one goes on. Nothing breaks when the stopped worker continues, because
-the lock only keeps two workers from proposing almost the same configuration. The lock around the
-ledger is no lease, because two entries that are written at once would be one.
+after a while, and the next one goes on. The stopped worker, when it continues, can see that it lost
+the lock, and decides again. The lock around the ledger is no lease, because two entries that are
+written at once would be one.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
@@ -38,8 +38,8 @@ _threads = threading.RLock()
 
 
 @contextmanager
-def exclusive(study: optuna.Study, *, whole_storage: bool = False) -> Iterator[None]:
-    """Let one worker at a time into the block.
+def exclusive(study: optuna.Study, *, whole_storage: bool = False) -> Iterator[Callable[[], bool]]:
+    """Let one worker at a time into the block, which gets a function that tells if it still holds.
 
     Processes that share a SQLite file, a journal file or a PostgreSQL database exclude each other.
     With any other storage only the threads of this process do. ``whole_storage``: exclude the
@@ -51,21 +51,21 @@ def exclusive(study: optuna.Study, *, whole_storage: bool = False) -> Iterator[N
     with _threads:
         if path is not None:
             purpose = "ledger" if whole_storage else "proposal"
-            with patience_with(storage)(lambda: file_lock(path, purpose, lease)):
-                yield
+            with patience_with(storage)(lambda: file_lock(path, purpose, lease)) as lock:
+                yield lambda: lock is None or _is_at(lock, _place(path, purpose))
         elif sql is not None and sql.engine.dialect.name == "postgresql":
             from riskpilot.study.storages.sql import advisory_lock  # it loads SQLAlchemy
 
             studies = ", all studies" if whole_storage else f":{study.study_name}"
-            with advisory_lock(sql, studies, lease):
-                yield
+            with advisory_lock(sql, studies, lease) as is_held:
+                yield is_held
         else:
-            yield
+            yield lambda: True
 
 
 def file_lock(
     path: Path, purpose: str, lease: float | None = None
-) -> contextlib.AbstractContextManager[object]:
+) -> contextlib.AbstractContextManager[FileIO | None]:
     """Wait for the lock for one purpose that lies beside a file; it is held until it is closed.
 
     ``lease``: after how many seconds with the same holder the next one goes on without it.
@@ -88,7 +88,7 @@ def _existence_lock(path: Path, purpose: str) -> Iterator[None]:
 
 def _locked(path: Path, purpose: str, lease: float | None) -> FileIO:
     """Wait for a lock, and return the open file that holds it until it is closed."""
-    place = Path(f"{path}.{purpose}-lock")
+    place = _place(path, purpose)
     seen: tuple[int, bytes] | None = None
     since = begun = time.monotonic()
     pause, has_said = _FIRST_PAUSE, False
@@ -128,13 +128,25 @@ def _is_free(file: FileIO) -> bool:
     return True
 
 
+def _place(path: Path, purpose: str) -> Path:
+    """Return where the lock for a purpose lies."""
+    return Path(f"{path}.{purpose}-lock")
+
+
 def _is_current(file: FileIO, place: Path) -> bool:
     """Tell whether an open file is still the one at its place; if not, it is closed."""
-    with contextlib.suppress(FileNotFoundError):
-        if os.fstat(file.fileno()).st_ino == place.stat().st_ino:
-            return True
+    if _is_at(file, place):
+        return True
     file.close()
     return False
+
+
+def _is_at(file: FileIO, place: Path) -> bool:
+    """Tell whether an open file is the one at a place."""
+    try:
+        return os.fstat(file.fileno()).st_ino == place.stat().st_ino
+    except FileNotFoundError:
+        return False
 
 
 def _signed(file: FileIO) -> FileIO:

@@ -1,6 +1,7 @@
 """SQL storages that wait for their database, and try again what a cut connection interrupted."""
 
 import functools
+import itertools
 import logging
 import time
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from riskpilot.study.storages.sql.storage import SqlStorage
 
 logger = logging.getLogger("riskpilot")
 
+_HISTORY = "retry_history"  # where Optuna keeps the numbers of the trials that a trial repeats
 _BEAT_PAUSE = 1.0  # seconds between two attempts to write a heartbeat
 
 Method = Callable[..., Any]
@@ -35,6 +37,32 @@ def _repeated(method: Method) -> Method:
         return self.patience(lambda: method(self, *args, **kwargs))
 
     return patiently
+
+
+def _added_once(method: Method) -> Method:
+    """Return the method that adds a trial, which does not queue a retry a second time.
+
+    A connection may be cut after the database has added the trial and before it could say so. A
+    trial that was to be evaluated anew is found by its history; any other that was added so is
+    never heard of, and is given to another worker.
+    """
+
+    @functools.wraps(method)
+    def add_trial(self: SqlStorage, study_id: int, template: FrozenTrial | None) -> FrozenTrial:
+        attempts = itertools.count()
+
+        def attempt() -> FrozenTrial:
+            history = None if template is None else template.system_attrs.get(_HISTORY)
+            if next(attempts) and history:
+                for trial in self.get_all_trials(study_id, deepcopy=False):
+                    if trial.system_attrs.get(_HISTORY) == history:
+                        return trial
+            added: FrozenTrial = method(self, study_id, template)
+            return added
+
+        return self.patience(attempt)
+
+    return add_trial
 
 
 def _answering(method: Method) -> Method:
@@ -93,8 +121,7 @@ def _quiet(method: Method) -> Method:
     return record_heartbeat
 
 
-# Every call to the database may be made twice. One that adds a trial may, too: if the first attempt
-# did add it, nobody hears of that trial, and it is given to another worker.
+# Every call to the database may be made twice.
 _WAITING: dict[str, Callable[[Method], Method]] = {
     "create_new_study": _repeated,
     "set_study_user_attr": _repeated,
@@ -105,7 +132,7 @@ _WAITING: dict[str, Callable[[Method], Method]] = {
     "get_study_user_attrs": _repeated,
     "get_study_system_attrs": _repeated,
     "get_all_studies": _repeated,
-    "add_trial": _repeated,
+    "add_trial": _added_once,
     "add_param": _repeated,
     "change_state": _repeated,
     "set_trial_intermediate_value": _repeated,

@@ -3,7 +3,7 @@
 import contextlib
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import sqlalchemy
@@ -25,14 +25,18 @@ class PostgresqlStorage(SqlStorage):
 
 
 @contextmanager
-def advisory_lock(sql: RDBStorage, purpose: str, lease: float | None) -> Iterator[None]:
-    """Hold a PostgreSQL lock. It ends with the transaction, so also with a crash.
+def advisory_lock(
+    sql: RDBStorage, purpose: str, lease: float | None
+) -> Iterator[Callable[[], bool]]:
+    """Hold a PostgreSQL lock, and give a function that tells whether it is held still.
+
+    The lock ends with the transaction, so also with a crash.
 
     ``lease``: after how many seconds the server takes the lock from a worker that was stopped.
     """
     connection = patience_with(sql)(lambda: _locked(sql, purpose, lease))
     try:
-        yield
+        yield lambda: _is_alive(connection)
     except BaseException:
         with contextlib.suppress(SQLAlchemyError):
             connection.close()
@@ -43,6 +47,15 @@ def advisory_lock(sql: RDBStorage, purpose: str, lease: float | None) -> Iterato
         connection.invalidate()
         logger.warning("The connection that held a lock was cut; the lock was free from then on")
     connection.close()
+
+
+def _is_alive(connection: sqlalchemy.Connection) -> bool:
+    """Tell whether the transaction that holds a lock goes on."""
+    try:
+        connection.exec_driver_sql("SELECT 1")
+    except SQLAlchemyError:
+        return False
+    return True
 
 
 def _locked(sql: RDBStorage, purpose: str, lease: float | None) -> sqlalchemy.Connection:
