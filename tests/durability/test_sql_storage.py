@@ -210,7 +210,8 @@ def test_a_guided_trial_takes_no_more_statements_than_one_of_plain_optuna(addres
     for study in (guided, like_it, plain):
         study._storage.remove_session()
         study._storage._backend.engine.dispose()
-    lock = 1 if address.startswith("postgresql") else 0
-    assert counts["guided"] <= 22 + lock
+    # The lock of PostgreSQL takes a statement, and another one to see that it is still held.
+    lock = 2 if address.startswith("postgresql") else 0
+    assert counts["guided"] <= 26 + lock
     assert counts["like it"] == counts["guided"]  # the benchmark measures what is used
     assert counts["guided"] < counts["plain"]

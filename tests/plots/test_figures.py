@@ -163,7 +163,7 @@ def test_a_missing_tool_is_named_with_the_way_to_get_it(tmp_path, monkeypatch, e
     def fail(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(go.Figure, "write_image", fail)
+    monkeypatch.setattr(go.Figure, "to_image", fail)
     with pytest.raises(PlotError, match=hint):
         plots.save_figure(go.Figure(), tmp_path / "figure.png")
 

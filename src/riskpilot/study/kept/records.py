@@ -376,11 +376,16 @@ def _record(
     return Record(
         risks={name: _risk_record(losses) for name, losses in validation.risks.items()},
         free=float(validation.free[0]),
-        free_error=None if validation.free_error is None else float(validation.free_error[0]),
+        free_error=_finite(validation.free_error),
         n_validation=validation.n_examples,
         n_calibration=n_calibration,
         artifacts=artifacts,
     )
+
+
+def _finite(errors: Array | None) -> float | None:
+    """Return the standard error of one configuration; None where it is unknown or overflows."""
+    return None if errors is None or not np.isfinite(errors[0]) else float(errors[0])
 
 
 def _risk_record(losses: RiskLosses) -> RiskRecord:

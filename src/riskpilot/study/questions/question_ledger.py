@@ -310,7 +310,8 @@ def _telling_rows(tables: Iterable[npt.ArrayLike]) -> list[str]:
     """
     # The same losses may be given in single precision, where some can no longer be told apart.
     kinds = (np.float64, np.float32)
-    places = [_places(row, kind) for table in tables for row in np.asarray(table) for kind in kinds]
+    # Row by row, because the losses of all candidates may be all that the memory holds.
+    places = (_places(row, kind) for table in tables for row in np.asarray(table) for kind in kinds)
     return sorted({_digest(row) for row in places if _log_orders(row) > np.log(1e9)})
 
 
