@@ -2,6 +2,7 @@
 
 import math
 import threading
+import time
 from collections import Counter
 from contextlib import contextmanager
 
@@ -123,7 +124,10 @@ def test_what_optuna_refuses_is_refused(opened):
 
 
 def test_a_silent_worker_is_known_by_its_heartbeat(opened):
+    """A server that has just started has heard nobody for long, so that a grace of 1 s is over."""
     storage, study_id = opened
+    storage.grace_period = 1
+    time.sleep(1.5)
     silent, alive, never = (storage.create_new_trial(study_id) for _ in range(3))
     for _ in range(2):
         storage.record_heartbeat(silent)
