@@ -75,7 +75,11 @@ class RiskpilotError(ValueError):
     """
 
     def __init__(self, message: object = "") -> None:
-        super().__init__(visible(str(message)))
+        try:
+            text = str(message)
+        except Exception:  # a number of 5,000 digits, or an object whose own code fails
+            text = shown(message)
+        super().__init__(visible(text))
 
 
 class ProblemError(RiskpilotError):

@@ -261,8 +261,17 @@ def test_plan_says_what_can_pass() -> None:
     assert "nothing can pass with 40" in text
     assert "0.0458" in text
     data = json.loads(run("plan", "-r", "error<=0.05", "-n", 40, "-n", 5000, "--json"))
-    assert [plan["largest_mean"] is None for plan in data["plans"]] == [True, False]
+    assert [plan["just_passes"] is None for plan in data["plans"]] == [True, False]
     assert data["plans"][0]["fewest"] == 45
+
+
+def test_plan_takes_true_values_in_the_words_of_the_risk() -> None:
+    asked = ("plan", "-r", "precision>=0.9", "-n", 1000, "--true-risk")
+    assert "A true precision of 0.93 passes" in run(*asked, "precision=0.93").replace("\n", " ")
+    (plan,) = json.loads(run(*asked, "precision=0.93", "--json"))["plans"]
+    assert plan["true_risk"] == 0.93
+    assert 0.9 < plan["just_passes"] < 0.93
+    assert "lies in (0.9, 1]" in run(*asked, "precision=0.07", code=2).replace("\n", " ")
 
 
 def test_plan_takes_each_risk_by_its_own_kind() -> None:

@@ -201,6 +201,7 @@ def test_choices_that_json_does_not_have_fail_their_trial_in_one_sentence(choice
     strict(selection.certificate.to_json())
 
 
+@pytest.mark.filterwarnings("ignore:Heartbeat of storage is supposed to be used with")
 def test_a_running_trial_with_odd_choices_is_listed(tmp_path):
     problem = rp.Problem([rp.Risk("error", 0.3)], "cost")
     study = rp.create_study(problem, storage=tmp_path / "study.log", study_name="s", seed=0)

@@ -67,6 +67,15 @@ def test_the_shuffle_of_the_betting_test_is_fixed_by_the_seed():
     assert values[0] == values[1] != values[2]
 
 
+@pytest.mark.parametrize(("changes", "random"), [(31, False), (32, True)])
+def test_losses_that_change_often_enough_make_the_order_of_bets_random(changes, random):
+    error = np.where(np.minimum(np.arange(200), changes) % 2, 0.5, 0.25)[None]
+    losses = validation_losses(PROBLEM, {"error": error, "cost": [1.0]})
+    assert losses.risks["error"].most_changes() == changes
+    plan = freeze_plan(losses, entropy=7)
+    assert plan.entropy == (None if random else 7)
+
+
 def test_a_plan_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         plan_of([10], [1]).order = (3,)

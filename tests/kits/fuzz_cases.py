@@ -546,6 +546,11 @@ PLANS = (
                 "true_risks": {"harm": 1.5},
                 "target_power": 0.8,
             },
+            {
+                "problem": rp.Problem([rp.Risk("precision", at_least=0.9)], "cost"),
+                "n_calibration": 500,
+                "true_risks": {"precision": 0.95},
+            },
             *({"problem": t["problem"], "n_calibration": 300} for t in TABLES),
         ),
         use=lambda plans: _read(*plans),

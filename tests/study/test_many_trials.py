@@ -71,9 +71,9 @@ def test_other_workers_wait_for_the_decision_and_not_for_the_fit(study, monkeypa
 
     @contextmanager
     def noting_lock(of):
-        with exclusive(of):
+        with exclusive(of) as is_held:
             events.append("locked")
-            yield
+            yield is_held
             events.append("free")
 
     def noting_fit(*args):

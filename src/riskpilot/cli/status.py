@@ -63,10 +63,10 @@ def _cells(risk: RiskStatus) -> list[object]:
     """Write how the trials stand to one limit."""
     return [
         risk.title,
-        "open" if risk.limit is None else f"{risk.limit:g}",
-        f"{risk.lowest:.4g} to {risk.highest:.4g}",
+        "open" if risk.loss_limit is None else f"{risk.loss_limit:g}",
+        f"{risk.lowest_loss:.4g} to {risk.highest_loss:.4g}",
         "" if risk.n_below_limit is None else risk.n_below_limit,
-        "" if risk.region is None else f"{risk.region[0]:.4g} to {risk.region[1]:.4g}",
+        "" if risk.loss_region is None else "{:.4g} to {:.4g}".format(*risk.loss_region),
     ]
 
 

@@ -22,7 +22,7 @@ SETTING = "RISKPILOT_MEMORY"
 _DEFAULT = 2 * 2**30
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SIZE = re.compile(r"\s*([0-9]{1,15})\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE)
-_CHUNK = 2**20
+_CHUNK = 1 << 16  # bytes that are read at once
 # What is made of a JSON text takes up to about this many times its length: 1 byte of text such as
 # the comma in [0,0,0] stands for a pointer of 8 bytes, and an object takes tens of bytes more.
 _JSON_FACTOR = 16

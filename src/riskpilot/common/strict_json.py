@@ -34,6 +34,21 @@ def digest_of(value: Any) -> str:
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
+def nearly_equal(one: Any, other: Any) -> bool:
+    """Tell whether two plain JSON values are equal, up to the rounding of another machine.
+
+    >>> nearly_equal({"a": [0.1 + 0.2]}, {"a": [0.3]}), nearly_equal([1], [1.0])
+    (True, False)
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(nearly_equal(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(nearly_equal, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+    return type(one) is type(other) and bool(one == other)
+
+
 def parse(text: str) -> Any:
     """Read JSON of one meaning.
 

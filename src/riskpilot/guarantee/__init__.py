@@ -21,6 +21,7 @@ from riskpilot.guarantee.power import (
     planning_family,
     samples_to_pass,
     split_labelled,
+    unit_risk,
 )
 from riskpilot.guarantee.procedures import (
     Graphical,
@@ -98,5 +99,6 @@ __all__ = [
     "split_labelled",
     "stamp",
     "steering_family",
+    "unit_risk",
     "upper_bounds",
 ]

@@ -163,9 +163,10 @@ class GuidedSampler(BaseSampler):
                 with exclusive(study) as is_held:
                     others = [other for other in trials_of(study) if other.number != trial.number]
                     proposal = self._decide(with_pending(fitted, others), problem, cover, rng)
-                    # A worker that was stopped in here for long may have lost its turn to another.
+                    set_trial_system_attr(study, trial, PROPOSAL_KEY, proposal)
+                    # A worker that was stopped in here, or waited for its storage, may have lost
+                    # its turn to another one, which did not see this proposal.
                     if is_held():
-                        set_trial_system_attr(study, trial, PROPOSAL_KEY, proposal)
                         return proposal
 
     def _decide(

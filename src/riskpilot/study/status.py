@@ -45,19 +45,20 @@ class Running:
 class RiskStatus:
     """A risk so far, on validation data.
 
-    ``says``: the risk with its limit, in words; ``title``: what its numbers are called; ``lowest``,
-    ``highest``: its range over the finished trials; ``n_below_limit``: how many of them lie below
-    the limit; ``region``: the region of interest that the search is steered to.
+    ``says``: the risk with its limit, in words; ``title``: what the numbers that follow are called,
+    which are losses ("1 - recall"); ``loss_limit``: the largest loss allowed; ``lowest_loss``,
+    ``highest_loss``: the range over the finished trials; ``n_below_limit``: how many of them lie
+    below the limit; ``loss_region``: the region of interest that the search is steered to.
     """
 
     name: str
     says: str
     title: str
-    limit: float | None
-    lowest: float
-    highest: float
+    loss_limit: float | None
+    lowest_loss: float
+    highest_loss: float
     n_below_limit: int | None
-    region: tuple[float, float] | None
+    loss_region: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -178,11 +179,11 @@ def _risks(
                 name=risk.name,
                 says=str(risk),
                 title=risk.title,
-                limit=risk.limit,
-                lowest=float(values.min()),
-                highest=float(values.max()),
+                loss_limit=risk.limit,
+                lowest_loss=float(values.min()),
+                highest_loss=float(values.max()),
                 n_below_limit=None if risk.limit is None else int((values <= risk.limit).sum()),
-                region=None if risk.limit is None else (float(region.low), float(region.high)),
+                loss_region=None if risk.limit is None else (float(region.low), float(region.high)),
             )
         )
     return tuple(result)

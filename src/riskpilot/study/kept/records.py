@@ -32,7 +32,6 @@ from riskpilot.common import (
 )
 from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
 from riskpilot.losses import (
-    CalibrationLosses,
     Evaluation,
     LossMapping,
     RiskLosses,
@@ -61,7 +60,6 @@ __all__ = [
     "MemoryArtifactStore",
     "Record",
     "RiskRecord",
-    "calibration_of",
     "check_validation_size",
     "decode",
     "encode",
@@ -70,6 +68,7 @@ __all__ = [
     "problem_of",
     "read_calibration",
     "read_validation",
+    "record_again",
     "record_of",
     "store_evaluation",
     "validation_of",
@@ -350,14 +349,43 @@ def store_evaluation(
     artifacts = {"validation": put(store, validation_blob)}
     if calibration_blob is not None:
         artifacts["calibration"] = put(store, calibration_blob)
+    return _record(validation, n_calibration, artifacts)
+
+
+def record_again(
+    study: optuna.Study, problem: Problem, trial: FrozenTrial, written: Record
+) -> Record:
+    """Compute the record of a trial again from the losses that it says are stored.
+
+    Only `verify` calls this, after the plan: of calibration losses the examples are counted.
+    """
+    n_calibration = None
+    if "calibration" in written.artifacts:
+        sealed = read_calibration(study, problem, trial)
+        n_calibration = calibration_losses(problem, sealed).n_examples
+    validation = validation_losses(problem, read_validation(study, problem, trial))
+    return _record(validation, n_calibration, written.artifacts)
+
+
+def _record(
+    validation: ValidationLosses,
+    n_calibration: int | None,
+    artifacts: Mapping[str, Mapping[str, str]],
+) -> Record:
+    """Make the record of one configuration from its losses."""
     return Record(
         risks={name: _risk_record(losses) for name, losses in validation.risks.items()},
         free=float(validation.free[0]),
-        free_error=None if validation.free_error is None else float(validation.free_error[0]),
+        free_error=_finite(validation.free_error),
         n_validation=validation.n_examples,
         n_calibration=n_calibration,
         artifacts=artifacts,
     )
+
+
+def _finite(errors: Array | None) -> float | None:
+    """Return the standard error of one configuration; None where it is unknown or overflows."""
+    return None if errors is None or not np.isfinite(errors[0]) else float(errors[0])
 
 
 def _risk_record(losses: RiskLosses) -> RiskRecord:
@@ -431,7 +459,7 @@ def write_calibration(
     stored = decode(blob)
     record = record_of(trial)
     assert record is not None
-    check_disjoint(validation_of(problem, [record]), calibration_of(problem, [stored], 1))
+    check_disjoint(validation_of(problem, [record]), calibration_losses(problem, stored))
     study.set_user_attr(f"{CALIBRATION_KEY}{trial.number}", put(store_of(study), blob))
     return stored
 
@@ -526,8 +554,3 @@ def _check_same(name: str, column: Array, values: Array) -> None:
             f"{name!r} differs between trials. Evaluate all trials on the same examples, in the "
             f"same order."
         )
-
-
-def calibration_of(problem: Problem, tables: Iterable[LossMapping], n: int) -> CalibrationLosses:
-    """Join and check the calibration losses of ``n`` trials."""
-    return calibration_losses(problem, joined(problem, tables, n))

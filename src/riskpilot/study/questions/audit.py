@@ -1,7 +1,7 @@
 """Certificates checked against what they were made of: losses, the study's ledger, a seal."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,9 @@ import numpy as np
 import optuna
 from optuna.search_space import intersection_search_space
 
-from riskpilot.common import canonical, parse, signed_files
+from riskpilot.common import canonical, nearly_equal, parse, plain, signed_files
 from riskpilot.common.arrays import FloatArray
-from riskpilot.errors import CertificateError, RiskpilotError, StudyError
+from riskpilot.errors import CertificateError, LossError, RiskpilotError, StudyError
 from riskpilot.guarantee import (
     SCHEMA,
     Certificate,
@@ -37,7 +37,8 @@ from riskpilot.selection import (
     wanted_columns,
 )
 from riskpilot.study.as_tables import is_storage, open_study, study_losses
-from riskpilot.study.kept.trials import finished
+from riskpilot.study.kept.records import Record, problem_of, record_again, settings_of
+from riskpilot.study.kept.trials import Finished, finished
 from riskpilot.study.questions.asking import space_as_json, space_from_json
 from riskpilot.study.questions.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
 from riskpilot.study.smoothing import smoothed_risks
@@ -306,8 +307,10 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
         return None, ["the ledger has no such question: it is another study's, or it lost entries"]
     differences = _differences_from_entry(entry, certificate)
     differences += _differences_from_outcome(answers.get(entry["use"]), certificate)
+    differences += _differences_from_settings(study, certificate)
     wanted = set(trials_of(entry))
-    trials = [trial for trial in finished(study).trials if trial.number in wanted]
+    done = finished(study)
+    trials = [trial for trial in done.trials if trial.number in wanted]
     gone = sorted(wanted - {trial.number for trial in trials})
     if gone:
         lost = f"trial {gone[0]} was considered, and is not among the study's finished trials"
@@ -315,6 +318,7 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
     rows = [candidate["row"] for candidate in certificate.candidates]
     try:
         table = study_losses(study, wanted, rows)
+        differences += _differences_from_records(study, done, wanted)
     except StudyError as error:
         if not differences:  # the losses are damaged, not the certificate
             raise
@@ -359,6 +363,48 @@ def _differences_from_entry(entry: Mapping[str, Any], certificate: Certificate) 
             f"{certificate.use['number']} by the certificate"
         )
     return differences
+
+
+def _differences_from_settings(study: optuna.Study, certificate: Certificate) -> list[str]:
+    """Compare the seeds of a certificate with the settings that the study keeps."""
+    settings = settings_of(study)
+    expected = {"search": settings.get("seed"), "entropy": settings.get("entropy")}
+    return [
+        f"the settings of the study have the {name} seed {_brief(value)}, the certificate has "
+        f"{certificate.seeds[name]}"
+        for name, value in expected.items()
+        # Randomness of its own is in a certificate where the validation losses had too little.
+        if certificate.seeds[name] not in ((None, value) if name == "entropy" else (value,))
+    ]
+
+
+def _differences_from_records(
+    study: optuna.Study, done: Finished, wanted: Container[int]
+) -> list[str]:
+    """Compare what the considered trials say openly with the losses that are stored for them."""
+    problem = problem_of(study)
+    differences = []
+    for trial, written in zip(done.trials, done.records, strict=True):
+        if trial.number not in wanted:
+            continue
+        try:
+            again = record_again(study, problem, trial, written)
+        except LossError as error:
+            differences.append(f"the losses of trial {trial.number} cannot be used: {error}")
+            continue
+        differences += [
+            f"the losses of trial {trial.number} lead to {words}"
+            for words in _differing_fields(again, written)
+        ]
+    return differences
+
+
+def _differing_fields(found: Record, written: Record) -> Iterator[str]:
+    """Name every field of a record that differs from what the losses lead to."""
+    one, other = plain(found.to_json()), plain(written.to_json())
+    for name, value in one.items():
+        if not nearly_equal(value, other[name]):
+            yield f"{name} {_brief(value)}, its record has {_brief(other[name])}"
 
 
 def _differences_from_outcome(

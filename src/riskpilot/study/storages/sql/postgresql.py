@@ -12,15 +12,13 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from riskpilot.study.storages.notices import logger, say
 from riskpilot.study.storages.patience import in_words, patience_with
-from riskpilot.study.storages.sql.patient import patient
-from riskpilot.study.storages.sql.storage import SqlStorage
+from riskpilot.study.storages.sql.patient import PatientStorage
 
 _QUIET_SECONDS = 10  # how long a worker waits for a lock before it says so
 _LOCK_NOT_AVAILABLE = "55P03"
 
 
-@patient
-class PostgresqlStorage(SqlStorage):
+class PostgresqlStorage(PatientStorage):
     """Optuna's storage in a PostgreSQL database that may be away for some minutes."""
 
 

@@ -12,14 +12,13 @@ from optuna.trial import FrozenTrial, TrialState
 from riskpilot.study.storages import locks
 from riskpilot.study.storages.location import file_of
 from riskpilot.study.storages.locks import file_lock
-from riskpilot.study.storages.sql.patient import patient
+from riskpilot.study.storages.sql.patient import PatientStorage
 from riskpilot.study.storages.sql.storage import SqlStorage
 
 _threads = threading.Lock()
 
 
-@patient
-class SqliteStorage(SqlStorage):
+class _QueueOfWriters(SqlStorage):
     """Optuna's storage in a SQLite file, whose writers queue.
 
     Without a queue writers find the file locked and sleep, also those that write heartbeats. And
@@ -66,3 +65,7 @@ class SqliteStorage(SqlStorage):
     def record_heartbeat(self, trial_id: int) -> None:
         with self.turn():
             super().record_heartbeat(trial_id)
+
+
+class SqliteStorage(PatientStorage, _QueueOfWriters):
+    """A SQLite file whose writers queue, and wait where its disk is full."""
