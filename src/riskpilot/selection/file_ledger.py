@@ -15,6 +15,7 @@ from riskpilot.common import (
     one_at_a_time,
     optional,
     parse,
+    read_json_file,
     reason_of,
     record,
     shown_safely,
@@ -98,9 +99,11 @@ def _add(path: Path, question: Question, opened: str) -> dict[str, Any]:
 def read_ledger(path: Path) -> list[dict[str, Any]]:
     """Read the questions of a ledger, oldest first; none where it is not there yet."""
     try:
-        entries = parse(path.read_text(encoding="utf-8"))
+        entries = parse(read_json_file(path, "The ledger", TableError))
     except FileNotFoundError:
         return []
+    except TableError:
+        raise
     except (OSError, TypeError, ValueError) as error:
         raise _changed(path, str(error)) from error
     try:

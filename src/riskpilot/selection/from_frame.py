@@ -20,7 +20,14 @@ from riskpilot.selection.file_ledger import enter, ledger_beside, recorded_draw
 from riskpilot.selection.from_table import check_limits, every_config
 from riskpilot.selection.verdict import Selection, conclude
 from riskpilot.statistics import Mean, WorstGroup
-from riskpilot.tables import LongTable, Wanted, named_columns, open_table
+from riskpilot.tables import (
+    LongTable,
+    LossTable,
+    Wanted,
+    named_columns,
+    open_table,
+    read_losses,
+)
 
 
 def select_from_frame(
@@ -160,6 +167,12 @@ def _select(
     result = run_test(plan, sealed, procedure, rows=range(len(plan.order)))
     background = every_config(table.configs, seen.n_configs)
     return conclude(question, seen, result, use, background)
+
+
+def whole_table(problem: Problem, path: str | Path) -> LossTable:
+    """Read a table of losses whole, and keep what a problem needs of it."""
+    table = read_losses(path, problem.labels)
+    return table.only([*problem.names, *problem.beside], problem.minimize)
 
 
 def wanted_columns(problem: Problem) -> Wanted:

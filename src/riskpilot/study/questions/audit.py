@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from riskpilot.selection import (
     ledger_beside,
     read_ledger,
     wanted_columns,
+    whole_table,
 )
 from riskpilot.study.as_tables import is_storage, open_study, study_losses
 from riskpilot.study.kept.records import Record, problem_of, record_again, settings_of
@@ -42,7 +43,7 @@ from riskpilot.study.kept.trials import Finished, finished
 from riskpilot.study.questions.asking import space_as_json, space_from_json
 from riskpilot.study.questions.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
 from riskpilot.study.smoothing import smoothed_risks
-from riskpilot.tables import Columns, is_archive, open_table, read_losses
+from riskpilot.tables import Columns, is_archive, open_table
 
 
 def verify(
@@ -146,16 +147,17 @@ def audit(
             "the counts: riskpilot.verify(certificate, validation=..., calibration=...)."
         )
     if certificate.table is not None and not is_archive(losses):
-        return _audit_long_table(certificate, problem, losses, sealed)
-    table = read_losses(losses, problem.labels)
-    table = table.only([*problem.names, *problem.beside], problem.minimize)
-    return verify(
-        certificate,
-        validation=table.validation,
-        calibration=table.calibration,
-        configs=table.configs,
-        seal=sealed,
-    )
+        found = _audit_long_table(certificate, problem, losses, sealed)
+    else:
+        table = whole_table(problem, losses)
+        found = verify(
+            certificate,
+            validation=table.validation,
+            calibration=table.calibration,
+            configs=table.configs,
+            seal=sealed,
+        )
+    return _with_ledger(found, certificate, ledger_beside(losses))
 
 
 def _audit_long_table(
@@ -173,22 +175,33 @@ def _audit_long_table(
                     f"that {certificate.n_configs:,} were considered",
                 )
             )
-        found = verify(
+        return verify(
             certificate,
             validation=table.read("validation", free=problem.minimize),
             calibration=table.read("calibration", rows=rows, free=problem.minimize),
             configs=table.configs,
             seal=seal,
         )
-    by_ledger = _differences_from_file_ledger(certificate, ledger_beside(losses))
-    return replace(found, differences=(*found.differences, *by_ledger))
+
+
+_FILE_LEDGER_KNOWS = "number, date and versions, which the ledger beside the table knows"
+_FILE_LEDGER_IS_OLD = (
+    "that nobody wrote the ledger beside the table anew; an earlier copy of it would show it"
+)
+
+
+def _with_ledger(found: Verification, certificate: Certificate, path: Path) -> Verification:
+    """Compare a certificate with the ledger beside the table, where it names one that is there."""
+    if _FILE_LEDGER_KNOWS not in found.trusted or not path.exists():
+        return found
+    differences = _differences_from_file_ledger(certificate, path)
+    trusted = [_FILE_LEDGER_IS_OLD if one == _FILE_LEDGER_KNOWS else one for one in found.trusted]
+    return Verification((*found.differences, *differences), tuple(trusted))
 
 
 def _differences_from_file_ledger(certificate: Certificate, path: Path) -> list[str]:
-    """Compare a certificate with the ledger beside the table, where it names one that is there."""
+    """Describe what the entry of a question in a ledger beside a table says otherwise."""
     named = certificate.use["ledger"]
-    if named is None or not path.exists():
-        return []
     entry = next((one for one in read_ledger(path) if one["digest"] == named), None)
     if entry is None:
         return ["the ledger beside the table has no such question"]
@@ -197,6 +210,7 @@ def _differences_from_file_ledger(certificate: Certificate, path: Path) -> list[
         "plan": certificate.plan_digest,
         "calibration": certificate.calibration_digest,
         "created": certificate.created,
+        "versions": certificate.versions,
     }
     return [
         f"the ledger beside the table has the {_ENTRY_WORDS.get(name, name)} {entry[name]}, the "
@@ -473,7 +487,7 @@ def _trusted(
             "date and versions, and that no other question was put to the same losses: there is "
             "no ledger"
             if certificate.use["ledger"] is None
-            else "number, date and versions, which the ledger beside the table knows"
+            else _FILE_LEDGER_KNOWS
         )
     elif study is None:
         trusted.append(
