@@ -23,7 +23,7 @@ from riskpilot.common import (
     whole,
     write_whole,
 )
-from riskpilot.errors import TableError
+from riskpilot.errors import TableError, shown
 from riskpilot.guarantee import CONTENT, VERSIONS, Question, Use, stamp
 
 _ENTRY = record(
@@ -48,6 +48,18 @@ def ledger_beside(path: str | Path) -> Path:
     """
     place = Path(path)
     return place.with_name(f"{place.name}.ledger.json")
+
+
+def ledger_place(ledger: Any) -> Path | None:
+    """Return the path of a ledger as it was given, or None where no count is kept."""
+    if ledger is None or isinstance(ledger, Path):
+        return ledger
+    if not isinstance(ledger, str):
+        raise TableError(
+            f"ledger is the file that counts the questions to a table, or None, but it is "
+            f"{shown(ledger)}. Give its path, or leave it out."
+        )
+    return Path(ledger)
 
 
 def enter(path: Path, question: Question, opened: str) -> Use:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from riskpilot.errors import ProblemError, TableError, shown
+from riskpilot.errors import ProblemError, TableError
 from riskpilot.guarantee import (
     Procedure,
     Question,
@@ -16,7 +16,7 @@ from riskpilot.guarantee import (
 )
 from riskpilot.losses import calibration_losses, check_disjoint, validation_losses
 from riskpilot.problem import Problem, Risk
-from riskpilot.selection.file_ledger import enter, ledger_beside, recorded_draw
+from riskpilot.selection.file_ledger import enter, ledger_beside, ledger_place, recorded_draw
 from riskpilot.selection.from_table import check_limits, every_config
 from riskpilot.selection.verdict import Selection, conclude
 from riskpilot.statistics import Mean, WorstGroup
@@ -131,15 +131,8 @@ def select_from_frame(
 
 def _ledger(frame: Any, ledger: str | Path | None) -> Path | None:
     """Find the file that counts the questions to a table, if there is one."""
-    if ledger is None or isinstance(ledger, Path):
-        return ledger
-    if not isinstance(ledger, str):
-        raise TableError(
-            f"ledger is the file that counts the questions to a table, or None, but it is "
-            f"{shown(ledger)}. Leave it out for a ledger beside the table."
-        )
-    if ledger != "beside":
-        return Path(ledger)
+    if not isinstance(ledger, str) or ledger != "beside":
+        return ledger_place(ledger)
     return ledger_beside(frame) if isinstance(frame, str | Path) and _is_file(frame) else None
 
 
