@@ -2,7 +2,7 @@
 
 Run from the root of the checkout; the large model wants a GPU, the small one scikit-learn:
 ``python -m experiments.cascade.train --data DIR --out scores.npz``. With ``--only large`` and then
-``--only small`` the two parts can run on two machines, the second one adds to the file of the first.
+``--only small`` the two parts can run on two machines; the second one needs the file of the first.
 """
 
 import argparse
