@@ -10,6 +10,7 @@ from riskpilot.guarantee import (
     Procedure,
     Question,
     check_procedure,
+    check_seed,
     fixed_sequence,
     freeze_plan,
     run_test,
@@ -115,6 +116,7 @@ def select_from_frame(
         )
     check_limits(problem)
     check_procedure(procedure)
+    seed = check_seed(seed)
     columns = named_columns(config, example, split)
     counted_in = _ledger(frame, ledger)
     if not isinstance(split, str):
