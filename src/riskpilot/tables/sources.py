@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 
 from riskpilot.errors import TableError, shown
+from riskpilot.tables import logs
 
 _KINDS = {
     ".csv": "csv",
@@ -143,14 +144,16 @@ def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -
     """Open a file, a glob of files, or an address."""
     kind = kind_of(path)
     name = path.rsplit("/", 1)[-1]
-    if kind is None:
-        raise TableError(
-            f"A table of losses is an .npz, .csv, .parquet, .json or .jsonl file, but this is "
-            f"{path!r}. Save the losses with riskpilot.tables.save_losses, or in one of these "
-            f"forms."
-        )
     source = Source(name, connection, "", {}, folder)
+    if kind is None and not path.lower().endswith(".eval"):
+        raise TableError(
+            f"A table of losses is an .npz, .csv, .parquet, .json or .jsonl file, or a log of an "
+            f"evaluation tool, but this is {path!r}. Save the losses with "
+            f"riskpilot.tables.save_losses, or in one of these forms."
+        )
     files = _files(source, path)
+    if kind in (None, "json") and logs.are_logs(files):
+        return _open_logs(source, files)
     place = text(path)
     if kind == "parquet":
         source = replace(
@@ -168,6 +171,18 @@ def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -
         rows = f"read_csv({place}, header = true, columns = {_as_texts(found)}, {_DIALECT})"
     types = dict.fromkeys(found, "VARCHAR")
     return replace(source, rows=rows, types=types, texts=True, order="")
+
+
+def _open_logs(source: Source, files: Sequence[str]) -> Source:
+    """Bring logs of evaluation tools into a table of DuckDB."""
+    written = source.folder / "logs.jsonl"
+    types = logs.write_rows(logs.read_runs(files), written)
+    columns = ", ".join(f"{text(name)}: {text(kind)}" for name, kind in types.items())
+    source.ask(
+        f"CREATE TEMP TABLE logs AS SELECT * FROM read_json({text(str(written))}, "
+        f"format = 'newline_delimited', columns = {{{columns}}})"
+    )
+    return replace(source, rows="logs", types=types)
 
 
 def _files(source: Source, path: str) -> list[str]:

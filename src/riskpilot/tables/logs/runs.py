@@ -1,0 +1,131 @@
+"""What every evaluation log becomes: a run of one configuration, with the scores of its samples."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from riskpilot.errors import TableError, shown
+
+Numbers = Mapping[str, float]
+"""What was measured on a sample, by column."""
+
+
+@dataclass(frozen=True)
+class LoggedSample:
+    """One answer to one example.
+
+    ``example``: the id of the example. ``content``: what the example is, by part, such as its
+    question and its right answer; the same id must not stand for two examples. ``numbers``: what
+    was measured.
+    """
+
+    example: str
+    content: Mapping[str, str]
+    numbers: Numbers
+
+
+@dataclass(frozen=True)
+class Run:
+    """The answers of one configuration; ``file``: the name of the log, for messages."""
+
+    file: str
+    config: Mapping[str, Any]
+    samples: Sequence[LoggedSample]
+
+
+def with_errors(scores: Numbers, good: Sequence[str]) -> dict[str, float]:
+    """Name the columns of some scores.
+
+    A score stands under its own name, whatever that is. Of those that are better when larger, ``good``, one minus the
+    score stands under its name with "_error"; where there is one of them alone, it is the
+    ``accuracy``, and one minus it the ``error``.
+
+    >>> with_errors({"match": 1.0, "seconds": 2.0}, ["match"])
+    {'match_error': 0.0, 'accuracy': 1.0, 'error': 0.0, 'match': 1.0, 'seconds': 2.0}
+    """
+    added = {f"{name}_error": 1.0 - scores[name] for name in good if name in scores}
+    if len(good) == 1 and good[0] in scores:
+        added |= {"accuracy": scores[good[0]], "error": 1.0 - scores[good[0]]}
+    return {**added, **scores}
+
+
+def flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Write what a log says of a configuration as plain values, and leave out what it leaves open.
+
+    >>> flat({"temperature": 0.5, "seed": None, "stop": ["a", "b"]})
+    {'temperature': 0.5, 'stop': '["a", "b"]'}
+    """
+    return {
+        name: value if isinstance(value, str | int) or as_number(value) is not None
+        else as_text(value)
+        for name, value in values.items()
+        if value is not None and value not in ([], {}, "")
+    }
+
+
+def as_number(value: object) -> float | None:
+    """Read a number or a truth value; None where it is neither, or not finite."""
+    if not isinstance(value, bool | int | float):
+        return None
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+def as_text(value: object) -> str:
+    """Write a part of an example as a text by which it is compared."""
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def parsed(text: str | bytes, file: str, tool: str) -> Any:
+    """Read the JSON of a log, or say that it is not whole."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise cut(file, tool, str(error)) from None
+
+
+def cut(file: str, tool: str, reason: str) -> TableError:
+    """Make the error of a log that is not whole."""
+    return TableError(
+        f"{file!r} is no complete log of {tool} ({reason}). It may have been cut short while it "
+        f"was written or copied: take the original again, or run the evaluation again."
+    )
+
+
+def unlike(file: str, tool: str, what: str) -> TableError:
+    """Make the error of a log that lacks what its tool writes."""
+    return TableError(
+        f"{file!r} is not written as riskpilot knows logs of {tool}: {what}. Convert it to a "
+        f"table with one row per configuration and example, or name the version of {tool} in a "
+        f"report to riskpilot."
+    )
+
+
+def field(data: Any, file: str, tool: str, *path: str) -> Any:
+    """Return a part of a log that its tool always writes."""
+    found = data
+    for name in path:
+        if not isinstance(found, Mapping) or name not in found:
+            raise unlike(file, tool, f"it has no {'.'.join(path)}")
+        found = found[name]
+    return found
+
+
+def records(data: Any, file: str, tool: str, what: str) -> list[Mapping[str, Any]]:
+    """Check that a part of a log is a list of objects."""
+    if not isinstance(data, list) or not all(isinstance(item, Mapping) for item in data):
+        raise unlike(file, tool, f"its {what} are no list of objects but {shown(data, 60)}")
+    return data
+
+
+def text_of(path: Path, tool: str) -> str:
+    """Read a log that is a text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise cut(path.name, tool, f"it is not UTF-8: {error.reason}") from None
+    except OSError as error:
+        raise TableError(f"{path.name!r} cannot be read: {error}. Check that it is there.") from None
