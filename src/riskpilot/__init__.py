@@ -36,6 +36,7 @@ from riskpilot.statistics import CVaR, Difference, GroupGap, Mean, Quantile, Rat
 from riskpilot.study import (
     GuidedSampler,
     LimitSuggestion,
+    adopt,
     create_study,
     ledger,
     load_study,
@@ -44,6 +45,7 @@ from riskpilot.study import (
     select,
     set_limits,
     suggest_limits,
+    tell,
     verify,
 )
 
@@ -81,6 +83,7 @@ __all__ = [
     "TableError",
     "Verification",
     "WorstGroup",
+    "adopt",
     "bonferroni",
     "chain",
     "check_losses",
@@ -101,6 +104,7 @@ __all__ = [
     "set_limits",
     "split_labelled",
     "suggest_limits",
+    "tell",
     "verify",
     "weighted",
 ]

@@ -52,6 +52,17 @@ def test_select_prints_the_verdict_and_writes_what_was_asked(losses: Path, tmp_p
     assert "holds" in run("verify", out, "--losses", losses)
 
 
+def test_select_writes_p_values_that_no_float_holds(tmp_path: Path) -> None:
+    never = np.zeros((1, 4000), dtype=bool)
+    path = save_losses(
+        tmp_path / "losses.npz",
+        validation={"error": never, "cost": np.ones(1)},
+        calibration={"error": never},
+    )
+    text = run("select", path, *RISK)
+    assert text.count("2.5e-620") == 2  # 0.7 ** 4000, in the table and in the verdict
+
+
 def test_select_exits_with_3_where_nothing_is_certified(losses: Path, tmp_path: Path) -> None:
     out = tmp_path / "certificate.json"
     text = run("select", losses, "-r", "error<=0.05", "-m", "cost", "--out", out, code=3)

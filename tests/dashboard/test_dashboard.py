@@ -95,7 +95,7 @@ def test_a_file_is_served_as_the_help_says(name, tmp_path):
 
 @pytest.mark.parametrize("form", ["{}.db", "{}.log", "sqlite:///{}.db"])
 def test_a_file_that_is_not_there_is_refused_and_not_made(form, tmp_path):
-    with pytest.raises(rp.TableError, match="does not exist"):
+    with pytest.raises(rp.StudyError, match="does not exist"):
         dashboard.application(form.format(tmp_path / "none"))
     assert not list(tmp_path.iterdir())
 

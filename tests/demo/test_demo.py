@@ -10,7 +10,18 @@ from typer.testing import CliRunner
 
 import riskpilot as rp
 from riskpilot.cli.app import app
-from riskpilot.demo.run import QUICK, Demo, compare, fair_weights, load, parity_gap, run, write
+from riskpilot.cli.demo import _moral
+from riskpilot.demo.run import (
+    QUICK,
+    Demo,
+    Habit,
+    compare,
+    fair_weights,
+    load,
+    parity_gap,
+    run,
+    write,
+)
 from riskpilot.tables import read_losses
 
 SMALL = replace(QUICK, train=2_000, trials=7, trees=20, draws=60)
@@ -102,3 +113,10 @@ def test_a_limit_that_nothing_keeps_ends_without_a_choice(tmp_path: Path) -> Non
     assert result.exit_code == 0, f"{result.output}\n{result.exception!r}"
     assert "Nothing could be certified" in result.stdout
     assert (tmp_path / "report.html").exists()
+
+
+def test_no_lesson_is_drawn_from_draws_that_show_none() -> None:
+    same = {name: Habit(broken=0.0, gap=0.05, chosen=1.0) for name in ("usual", "riskpilot")}
+    assert "show no difference" in _moral(same, 0.1)
+    usual = {**same, "usual": Habit(broken=0.4, gap=0.05, chosen=1.0)}
+    assert _moral(usual, 0.1).startswith("The 40.0 % are")

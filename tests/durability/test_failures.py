@@ -29,8 +29,8 @@ def raises(trial):
 
 FAILURES = {
     "raises": (raises, "RuntimeError: the cluster is on fire"),
-    "returns a number": (lambda trial: 0.5, "must return an Evaluation"),
-    "returns nothing": (lambda trial: None, "must return an Evaluation"),
+    "returns a number": (lambda trial: 0.5, "must be an Evaluation"),
+    "returns nothing": (lambda trial: None, "must be an Evaluation"),
     "NaN in a risk": (
         broken(lambda v, c: rp.Evaluation({**v, "error": np.full(300, np.nan)}, c)),
         "is NaN",

@@ -66,7 +66,7 @@ def test_losses_that_were_touched_are_named_and_the_rest_stays(place, corrupt):
     shutil.copy(artifact(place), saved)
     corrupt(artifact(place))
     with pytest.raises(
-        rp.StudyError, match=r"Trial 0: its calibration losses (were changed|are go)"
+        rp.StudyError, match=r"Trial 0: its calibration losses (were changed|are not in)"
     ):
         rp.select(load(place))
     assert rp.ledger(load(place)) == []

@@ -116,6 +116,9 @@ def test_planned_power_of_the_betting_test_is_near_the_simulated_one_for_few_exa
 @pytest.mark.parametrize(("n", "split"), [(2, (1, 1)), (100, (33, 67)), (7_500, (2_500, 5_000))])
 def test_labelled_examples_are_shared_out(n, split):
     assert rp.split_labelled(n) == split
+    validation, calibration = rp.split_labelled(n).indices(seed=0)
+    assert (len(validation), len(calibration)) == split
+    assert sorted([*validation, *calibration]) == list(range(n))
 
 
 @pytest.mark.parametrize("n", [1, 0, -5, 10.0, True, "100", 10**12 + 1, np.timedelta64(9, "s")])

@@ -182,6 +182,10 @@ def _evaluate(trial: optuna.Trial) -> rp.Evaluation:
         Outburst,
     ) as error:  # a safe configuration outside of its own space
         raise OwnError from error
+    return _evaluation_of(row)
+
+
+def _evaluation_of(row: int) -> rp.Evaluation:
     return rp.Evaluation(
         validation={"error": VALIDATION["error"][row], "cost": COST[row]},
         calibration={"error": CALIBRATION["error"][row]},
@@ -207,6 +211,24 @@ def _search(study: optuna.Study) -> None:
 
 def _search_with(sampler: Any) -> None:
     _search(rp.create_study(PROBLEM, sampler=sampler, seed=0))
+
+
+def _plain() -> optuna.Study:
+    """A finished study of plain Optuna."""
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda trial: trial.suggest_int("row", 0, N - 1), n_trials=3)
+    return study
+
+
+def _losses_of(trial: optuna.trial.FrozenTrial) -> rp.Evaluation:
+    return _evaluation_of(trial.params["row"])
+
+
+def _tell(trial: Any, evaluation: Any, **ids: Any) -> None:
+    """Tell a study of which trial 0 is running."""
+    study = rp.create_study(PROBLEM, seed=0)
+    study.ask().suggest_int("row", 0, N - 1)
+    rp.tell(study, trial, evaluation, **ids)
 
 
 def _record(evaluation: rp.Evaluation) -> None:
@@ -237,6 +259,37 @@ STUDIES = (
         "objective",
         rp.objective,
         ({"study": Fresh(lambda: rp.create_study(PROBLEM, seed=0)), "evaluate": _evaluate},),
+    ),
+    Case(
+        "tell",
+        _tell,
+        (
+            {
+                "trial": 0,
+                "evaluation": rp.Evaluation(
+                    {"error": VALIDATION["error"][0], "cost": 1.0},
+                    {"error": CALIBRATION["error"][0]},
+                ),
+                "validation_ids": [1, 2],
+                "calibration_ids": [3],
+            },
+        ),
+    ),
+    Case(
+        "adopt",
+        rp.adopt,
+        (
+            {
+                "study": Fresh(_plain),
+                "problem": PROBLEM,
+                "losses": _losses_of,
+                "study_name": "taken over",
+                "seed": 0,
+            },
+        ),
+        use=lambda study: _look(rp.select(study)),
+        examples=60,
+        allowed=(rp.RiskpilotError, OSError),  # names of folders that are files
     ),
     Case(
         "Evaluation",

@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 import pytest
 
 import riskpilot as rp
+from riskpilot.guarantee import region_of
 
 MEANS = np.array([0.02, 0.06, 0.12, 0.4])
 
@@ -42,6 +43,13 @@ def test_every_configuration_is_drawn_at_its_validation_numbers():
     means = selection.validation.risks["error"].summary.mean
     for mean, cost in zip(means, selection.validation.free, strict=True):
         assert (round(float(mean), 9), float(cost)) in points(figure)
+
+
+def test_the_trade_off_of_a_table_shades_the_region_that_a_search_would_have():
+    selection = selection_of()
+    shaded = next(shape for shape in selection.figure().layout.shapes if shape.type == "rect")
+    (part,) = region_of(selection.validation, selection.result.n_calibration)
+    assert (shaded.x0, shaded.x1) == (part.low, part.high)
 
 
 def test_no_calibration_number_is_drawn_in_the_trade_off():

@@ -1,14 +1,28 @@
 """Names, their meaning and their notation: one registry, one grammar."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 import riskpilot as rp
 from riskpilot.problem.metrics import METRICS
-from riskpilot.problem.names import ALIASES, KNOWN, larger_is_better, meaning
+from riskpilot.problem.names import (
+    ALIASES,
+    KNOWN,
+    Meaning,
+    check_direction,
+    check_limit,
+    larger_is_better,
+    meaning,
+    statistic_of,
+    subject,
+)
 from riskpilot.problem.notation import parse_risk
 from riskpilot.problem.sounds import said_statistic, sounds_larger
+from riskpilot.statistics import STATISTICS
+from riskpilot.statistics.means import OneMean
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "risks.md"
 
@@ -166,3 +180,71 @@ def test_a_text_that_cannot_be_meant_is_refused_in_words(text, says):
 )
 def test_a_text_means_what_the_risk_means(text, risk):
     assert parse_risk(text) == risk
+
+
+@dataclass(frozen=True)
+class Slump(OneMean):
+    """A statistic that no other module knows: it alone says how names go with it."""
+
+    kind: ClassVar[str] = "slump"
+    noun: ClassVar[str] = "slump"
+    of_losses: ClassVar[bool] = False
+    p_values: ClassVar[tuple[str, ...]] = ("auto",)
+    steers: ClassVar[bool] = False
+
+    since: str = "before"
+
+    @property
+    def of_complements(self):
+        return self.since == "before"
+
+    @property
+    def reference_name(self):
+        return self.since
+
+    def better_when_larger(self, metric):
+        return False
+
+    def words(self, *, by=None, larger=False):
+        return "slump"
+
+    def value_range(self, low, high):
+        return low, high
+
+    def auto(self, binary):
+        return "betting"
+
+    def _log_p(self, sample, rows, settings, limit):
+        raise NotImplementedError
+
+
+def test_a_new_statistic_answers_for_itself_what_names_and_directions_it_goes_with():
+    assert not larger_is_better(meaning("recall"), Slump())
+    assert subject("recall", Slump(), lower=False) == "slump of recall"
+    assert subject("error", Slump(), lower=False) == "error"
+    check_limit("my_accuracy", Slump(), 0.1)  # it is not of losses, so that the name may say it
+    with pytest.raises(rp.ProblemError, match="A slump of 'recall' is better when smaller"):
+        check_direction("recall", Slump(), 0.1, lower=True)
+    with pytest.raises(rp.ProblemError, match="not that of 'recall'"):
+        statistic_of("recall", Slump("after"))
+    with pytest.raises(rp.ProblemError, match="counts other examples"):
+        statistic_of("precision", Slump())
+    assert Meaning(METRICS["error"], Slump()).loss_words.endswith("those of the reference likewise")
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_the_notation_reads_the_argument_that_a_statistic_names(statistic):
+    by = " by sex" if statistic.needs_groups else ""
+    if statistic.argument is None:
+        with pytest.raises(rp.ProblemError, match="takes no argument"):
+            parse_risk(f"cost <= 0.2 as {statistic.kind}(0.9){by}")
+        return
+    field, holds = statistic.argument
+    risk = parse_risk(f"cost <= 0.2 as {statistic.kind}(0.9){by}")
+    assert getattr(risk.statistic, field) == holds("0.9")
+
+
+def test_an_error_lists_every_statistic_that_there_is():
+    with pytest.raises(rp.ProblemError) as error:
+        rp.Risk("cost", 0.2, statistic="mean")
+    assert all(f"{statistic.__name__}()" in str(error.value) for statistic in STATISTICS)

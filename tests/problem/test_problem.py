@@ -135,3 +135,31 @@ def test_an_explicit_statistic_may_say_more_than_the_name_but_not_something_else
     ):
         with pytest.raises(rp.ProblemError, match="says that a"):
             rp.Risk(name, 0.2, statistic=statistic)
+
+
+def test_a_share_of_delta_leaves_everything_else_as_it_is():
+    problem = rp.Problem([rp.Risk("error", 0.1)], "cost", delta=0.2)
+    assert problem.spending(0.5) == rp.Problem([rp.Risk("error", 0.1)], "cost", delta=0.1)
+    assert (problem.confidence, problem.limits_in_words) == ("80%", "error <= 0.1")
+
+
+@pytest.mark.parametrize(
+    ("risks", "minimize", "same"),
+    [
+        ([rp.Risk("error", 0.3, p_value="hoeffding"), rp.Risk("harm", 0.2)], "cost", True),
+        ([rp.Risk("error", 0.1), rp.Risk("harm", 0.2)], "time", False),
+        ([rp.Risk("error", 0.1)], "cost", False),
+        ([rp.Risk("harm", 0.2), rp.Risk("error", 0.1)], "cost", False),
+        ([rp.Risk("error", 0.1), rp.Risk("harm", 0.2, high=2.0)], "cost", False),
+    ],
+)
+def test_problems_are_about_the_same_numbers_whatever_their_limits_tests_and_delta(
+    risks, minimize, same
+):
+    problem = rp.Problem([rp.Risk("error", 0.1), rp.Risk("harm", 0.2)], "cost", delta=0.1)
+    assert rp.Problem(risks, minimize, delta=0.2).has_quantities_of(problem) is same
+
+
+def test_the_width_of_a_range_is_that_of_the_statistic():
+    assert rp.Risk("drop", 0.1, low=-1, high=1).width == 2
+    assert rp.Risk("drop", 0.1, statistic=rp.Difference()).width == 2

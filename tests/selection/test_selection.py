@@ -170,3 +170,14 @@ def test_notebooks_show_the_message_and_no_markup_of_the_user():
     shown = selection._repr_html_()
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
+
+
+def test_a_price_of_each_configuration_may_be_the_same_array_in_both_splits():
+    errors = np.random.default_rng(0).random((3, 900)) < 0.05
+    prices = np.array([3.0, 2.0, 1.0])
+    selection = rp.select_from_losses(
+        rp.Problem([rp.Risk("error", 0.1)], minimize="price"),
+        validation={"error": errors[:, :300], "price": prices},
+        calibration={"error": errors[:, 300:], "price": prices},
+    )
+    assert selection.config == {"index": 2}

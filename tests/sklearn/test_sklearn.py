@@ -148,8 +148,13 @@ def test_losses_of_ones_own_serve_regressors():
     "made", [search(risks={"error": 0.01}), threshold(risks=["error <= 0.001"])]
 )
 def test_nothing_certified_is_a_kind_refusal_and_never_a_guess(made):
-    made.fit(X[REST], Y[REST])
+    with pytest.warns(UserWarning, match=r"will not predict: Nothing could be certified"):
+        made.fit(X[REST], Y[REST])
     assert not hasattr(made, "best_params_")
+    with pytest.raises(AttributeError, match="best_params_, because nothing was certified:"):
+        _ = made.best_params_
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = made.nonsense
     assert not hasattr(made, "best_estimator_")
     assert made.selection_.config is None
     with pytest.raises(NotCertifiedError, match="Closest"):
@@ -183,6 +188,7 @@ def test_promised_metrics_hold_on_new_data(risks, minimize):
         assert loss <= risk.limit + slack
 
 
+@pytest.mark.filterwarnings("ignore:RiskControlledThreshold will not predict")
 def test_promise_on_precision_fails_no_more_often_than_delta():
     """The whole path many times, against the truth of a large test set."""
     rng, broken, draws = np.random.default_rng(0), 0, 60
@@ -217,6 +223,20 @@ def test_threshold_leaves_the_classifier_as_it_is_and_clones_with_frozen():
     again = clone(made).fit(X[REST], Y[REST])
     assert again.best_params_ == made.best_params_
     np.testing.assert_array_equal(made.predict_proba(X[TEST]), MODEL.predict_proba(X[TEST]))
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_threshold_keeps_what_the_classifier_says_of_its_features_and_forgets_an_earlier_fit():
+    named = LogisticRegression().fit(X[TRAIN], Y[TRAIN])
+    named.feature_names_in_ = np.array([f"x{i}" for i in range(X.shape[1])], dtype=object)
+    fitted = threshold(named).fit(X[REST], Y[REST])
+    assert fitted.n_features_in_ == X.shape[1]
+    assert fitted.feature_names_in_.tolist() == named.feature_names_in_.tolist()
+    assert hasattr(fitted, "best_params_")
+    with pytest.warns(UserWarning, match="will not predict"):
+        fitted.set_params(risks={"false_positive_rate": 1e-6}).fit(X[REST], Y[REST])
+    assert fitted.selection_.config is None
+    assert not hasattr(fitted, "best_params_")
 
 
 def test_threshold_takes_both_parts():
@@ -414,3 +434,65 @@ def test_a_function_that_gives_hits_for_recall_is_noticed():
         risks={"recall": 0.5}, losses={"recall": lambda *told: 1 - hits(*told)}, n_trials=2
     ).fit(X[:3000], Y[:3000])
     assert str(made.selection_.problem.risks[0]) == "recall >= 0.5"
+
+
+def test_a_known_order_spends_no_data_on_thresholds():
+    X, y = make_classification(6000, weights=[0.6], flip_y=0.2, random_state=1)
+    model = LogisticRegression().fit(X[:1000], y[:1000])
+    searched, known = (
+        RiskControlledThreshold(
+            model,
+            risks={"false_positive_rate": 0.2},
+            minimize="false_negative_rate",
+            order=order,
+            random_state=0,
+        ).fit(X[1000:2500], y[1000:2500])
+        for order in ("searched", "monotone")
+    )
+    assert known.selection_.certificate.n_calibration == 1500
+    assert searched.selection_.certificate.n_calibration == 750
+    assert known.best_params_["threshold"] < searched.best_params_["threshold"]
+    flagged = known.predict(X[2500:]) == 1
+    assert flagged[y[2500:] == 0].mean() <= 0.2
+    steps = [config["threshold"] for config in known.selection_.candidates]
+    assert steps == sorted(steps, reverse=True), "the highest threshold is the safest"
+
+
+def test_a_known_order_of_misses_starts_at_the_lowest_threshold():
+    X, y = make_classification(3000, random_state=1)
+    model = LogisticRegression().fit(X[:1000], y[:1000])
+    tuned = RiskControlledThreshold(
+        model, risks=["recall >= 0.7"], minimize="selection_rate", order="monotone"
+    ).fit(X[1000:], y[1000:])
+    steps = [config["threshold"] for config in tuned.selection_.candidates]
+    assert steps == sorted(steps)
+    assert tuned.best_params_["threshold"] > steps[0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"order": "known"}, '"searched" or "monotone"'),
+        ({"order": np.arange(3)}, '"searched" or "monotone"'),
+        ({"risks": {"error": 0.3}}, "can only grow along it"),
+        ({"risks": ["precision >= 0.6"]}, "can only grow along it"),
+        ({"risks": {"fpr": 0.3, "fnr": 0.4}, "minimize": "error"}, "kept at different ends"),
+        ({"abstain": True}, "none with two thresholds"),
+    ],
+)
+def test_an_order_that_is_not_known_is_refused(changed, says):
+    X, y = make_classification(2000, random_state=1)
+    model = LogisticRegression().fit(X[:1000], y[:1000])
+    options = {"risks": {"fpr": 0.2}, "minimize": "false_negative_rate", "order": "monotone"}
+    with pytest.raises(ProblemError, match=says):
+        RiskControlledThreshold(model, **{**options, **changed}).fit(X[1000:], y[1000:])
+
+
+def test_a_known_order_compares_nothing_on_other_data():
+    X, y = make_classification(2000, random_state=1)
+    model = LogisticRegression().fit(X[:1000], y[:1000])
+    tuned = RiskControlledThreshold(
+        model, risks={"fpr": 0.2}, minimize="false_negative_rate", order="monotone"
+    )
+    with pytest.raises(ProblemError, match="X_val is given"):
+        tuned.fit(X[1000:1500], y[1000:1500], X_val=X[1500:], y_val=y[1500:])

@@ -138,6 +138,7 @@ def call(losses, scores, pool):
         (lambda: call([[np.nan]], [[0.5]], [[0.5]]), LossError, "exactly where"),
         (lambda: start_judged(1, 1.0, 0.1, 5, 5), ProblemError, "unit scale"),
         (lambda: start_judged(1, 0.1, 0.1, 0, 5), ProblemError, "horizon"),
+        (lambda: start_judged(1, 0.1, 0.1, 5, -1), ProblemError, "pool"),
         (
             lambda: add_judged(start_judged(1, 0.1, 0.1, 2, 2), [[0, 0, 0]], [[0, 0, 0]], [[0, 0]]),
             LossError,

@@ -184,8 +184,10 @@ def test_bad_input_is_refused_in_its_own_words(name):
 
 
 def test_a_storage_without_the_study_is_named(tmp_path):
+    place = f"sqlite:///{tmp_path}/s.db"
+    rp.create_study(rp.Problem([rp.Risk("error", 0.1)], "cost"), storage=place, study_name="there")
     with pytest.raises(rp.StudyError, match="'absent'") as caught:
-        rp.load_study(storage=f"sqlite:///{tmp_path}/s.db", study_name="absent")
+        rp.load_study(storage=place, study_name="absent")
     assert_rule_value_and_way_out(str(caught.value))
 
 

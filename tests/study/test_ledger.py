@@ -322,7 +322,7 @@ def test_a_share_may_be_any_number(study, spend):
 def test_what_cannot_be_asked_is_refused(study, keyword, garbage, error):
     with pytest.raises(error, match=keyword):
         rp.select(study, **{keyword: garbage})
-    with pytest.raises(rp.StudyError, match="belongs to a study"):
+    with pytest.raises(rp.StudyError, match="create_study is needed"):
         rp.ledger("study.db")
 
 

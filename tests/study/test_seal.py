@@ -126,11 +126,10 @@ def test_no_field_of_a_seal_goes_unchecked(study, field):
     assert words in found.differences[0]
 
 
-def test_a_seal_that_hides_earlier_questions_is_a_difference(study, monkeypatch):
+def test_a_seal_that_hides_earlier_questions_is_a_difference(study):
     rp.select(study)
     later = "2999-01-01T00:00:00+00:00"
-    monkeypatch.setattr("riskpilot.guarantee.seals.now", lambda: later)
-    sealed = replace(rp.seal(study, spend=0.5), questions=0)
+    sealed = replace(rp.seal(study, spend=0.5), questions=0, created=later)
     certificate = rp.select(study, spend=0.5).certificate
     found = rp.verify(certificate, study=study, seal=sealed)
     assert "had 0 questions by then, but the ledger has 1 before this one, 1 of them" in str(found)
@@ -167,9 +166,8 @@ def test_a_seal_of_limits_on_groups_holds_after_a_file(tmp_path):
     assert found.ok, str(found)
 
 
-def test_a_seal_that_is_younger_than_the_question_is_a_difference(study, monkeypatch):
-    monkeypatch.setattr("riskpilot.guarantee.seals.now", lambda: "2999-01-01T00:00:00+00:00")
-    sealed = rp.seal(study)
+def test_a_seal_that_is_younger_than_the_question_is_a_difference(study):
+    sealed = replace(rp.seal(study), created="2999-01-01T00:00:00+00:00")
     found = rp.verify(rp.select(study).certificate, study=study, seal=sealed)
     assert "before it was sealed on 2999" in str(found)
 
@@ -235,5 +233,5 @@ def test_what_is_no_seal_is_refused(study, tmp_path):
         rp.Seal.load(certificate.save(tmp_path / "certificate.json"))
     with pytest.raises(rp.CertificateError, match="cannot be written"):
         rp.seal(study, spend=0.5).save(tmp_path / "no" / "folder.json")
-    with pytest.raises(rp.StudyError, match="select takes a study"):
+    with pytest.raises(rp.StudyError, match="create_study is needed"):
         rp.seal("study.db")

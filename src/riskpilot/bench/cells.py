@@ -5,14 +5,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from riskpilot.bench import tasks
 from riskpilot.bench.tasks import Task
+from riskpilot.common.arrays import Places
 from riskpilot.errors import TableError
 from riskpilot.problem import Problem
 
-IntArray = npt.NDArray[np.intp]
 Cell = tuple[float, ...]
 
 DELTA = 0.1
@@ -30,8 +29,8 @@ class Splits:
     ``calibration``: (splits, m); ``test``: (splits, M - m); both hold row numbers.
     """
 
-    calibration: IntArray
-    test: IntArray
+    calibration: Places
+    test: Places
 
 
 @lru_cache(maxsize=2)

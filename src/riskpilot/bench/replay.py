@@ -16,14 +16,13 @@ import numpy.typing as npt
 from riskpilot.bench.cells import Splits
 from riskpilot.bench.tasks import Task
 from riskpilot.bench.validation_sums import ValidationSums
-from riskpilot.common.arrays import Array, FloatArray
+from riskpilot.common.arrays import Array, FloatArray, Places
 from riskpilot.guarantee import TestPlan, fixed_sequence, freeze_plan, log_p
 from riskpilot.losses import calibration_losses, value_of
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import Mean, Summary, TestSettings, families, shuffled
 from riskpilot.study import smoothed_risks
 
-IntArray = npt.NDArray[np.intp]
 Config = dict[str, Any]
 
 NOTHING = -1
@@ -41,7 +40,7 @@ class Outcome:
     ``violated``: whether a population risk of the chosen configuration lies above its limit.
     """
 
-    chosen: IntArray
+    chosen: Places
     free: FloatArray
     risks: FloatArray
     violated: npt.NDArray[np.bool_]
@@ -100,7 +99,7 @@ def replay(
 
 def passed_in_sequence(
     plan: TestPlan, losses: Callable[[Sequence[int]], dict[str, Array]], splits: Splits
-) -> IntArray:
+) -> Places:
     """Count the candidates that pass on each split before the first that does not, (splits,).
 
     ``losses``: those of some rows on all held-out examples, by risk, shape (rows, M). A front can
@@ -123,7 +122,7 @@ def passed_in_sequence(
 def log_p_values(
     plan: TestPlan,
     losses: dict[str, Array],
-    calibration: IntArray,
+    calibration: Places,
     positions: slice = slice(None),
 ) -> FloatArray:
     """Compute log p-values, the worst over the risks, shape (splits, candidates).
@@ -151,7 +150,7 @@ def log_p_values(
     return worst
 
 
-def _argmin_so_far(values: FloatArray) -> IntArray:
+def _argmin_so_far(values: FloatArray) -> Places:
     """Find the smallest of the first 1, 2, ... values, the first of equals; shape (n,)."""
     smaller = values < np.minimum.accumulate(np.r_[np.inf, values])[:-1]
     return np.maximum.accumulate(np.where(smaller, np.arange(len(values)), 0))
@@ -161,7 +160,7 @@ def outcome_on_test(
     task: Task,
     problem: Problem,
     configs: Sequence[Config],
-    chosen: IntArray,
+    chosen: Places,
     safest: Config,
     splits: Splits,
     n_candidates: int,
@@ -195,7 +194,7 @@ def _population(
     return np.array([_value(risk, losses, slice(None)) for risk in problem.risks])
 
 
-def _value(risk: Risk, losses: dict[str, Array], rows: IntArray | slice) -> float:
+def _value(risk: Risk, losses: dict[str, Array], rows: Places | slice) -> float:
     """Compute a risk from the losses of one configuration on some rows."""
     values = np.asarray(losses[risk.name], dtype=np.float64)[rows]
     if risk.statistic == Mean():
@@ -209,7 +208,7 @@ def _split_by_split(
     risk: Risk,
     settings: TestSettings,
     losses: dict[str, Array],
-    calibration: IntArray,
+    calibration: Places,
 ) -> FloatArray:
     """Compute the log p-values of a risk one split after the other, (splits, candidates)."""
     problem = Problem([risk], plan.problem.minimize, plan.problem.delta)
@@ -248,7 +247,7 @@ def _sums(unit: FloatArray, indicator: FloatArray) -> Summary:
 
 
 def _betting(
-    risk: Risk, settings: TestSettings, unit: FloatArray, calibration: IntArray
+    risk: Risk, settings: TestSettings, unit: FloatArray, calibration: Places
 ) -> FloatArray:
     """Bet against the limit on every split at once, as `riskpilot.guarantee` does on one.
 

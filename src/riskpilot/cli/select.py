@@ -22,9 +22,14 @@ from riskpilot.cli.options import (
     parse_risks,
 )
 from riskpilot.errors import ProblemError
-from riskpilot.guarantee import Procedure, config_in_words
+from riskpilot.guarantee import Procedure, config_in_words, p_in_words
 from riskpilot.problem import Problem
-from riskpilot.selection import Selection, select_from_frame, select_from_losses
+from riskpilot.selection import (
+    Selection,
+    ledger_beside,
+    select_from_frame,
+    select_from_losses,
+)
 from riskpilot.study import hide_password, is_storage, open_study, problem_of
 from riskpilot.study import select as select_from_study
 from riskpilot.tables import is_archive, named_columns, read_losses, with_example
@@ -76,6 +81,13 @@ def select(
             "that is drawn for validation, such as 0.5."
         ),
     ] = "split",
+    ledger: Annotated[
+        bool,
+        typer.Option(
+            help="Whether a ledger beside the table, of the same name with .ledger.json, counts "
+            "the questions to it."
+        ),
+    ] = True,
     study_name: StudyNameOption = None,
     artifacts: ArtifactsOption = None,
     out: Annotated[Path | None, typer.Option(help="Write the certificate here.")] = None,
@@ -105,11 +117,13 @@ def select(
             problem = Problem(risks, minimize, 0.1 if delta is None else delta)
             chosen = PROCEDURES[procedure]
             if is_archive(losses):
-                selection = _select_from_archive(problem, losses, chosen, seed)
+                beside = ledger_beside(losses) if ledger else None
+                selection = _select_from_archive(problem, losses, chosen, seed, beside)
             else:
                 columns = _columns(losses, config_columns, example, split)
+                counted_in = "beside" if ledger else None
                 selection = select_from_frame(
-                    problem, losses, **columns, procedure=chosen, seed=seed
+                    problem, losses, **columns, procedure=chosen, seed=seed, ledger=counted_in
                 )
         if out is not None:
             selection.certificate.save(out)
@@ -144,7 +158,9 @@ def _columns(path: str, config: str, example: str | None, split: str) -> dict[st
     return {"config": names, "example": columns.example, "split": share}
 
 
-def _select_from_archive(problem: Problem, path: str, procedure: Procedure, seed: int) -> Selection:
+def _select_from_archive(
+    problem: Problem, path: str, procedure: Procedure, seed: int, ledger: Path | None
+) -> Selection:
     """Read an archive of losses and select from it."""
     table = read_losses(path)
     table = table.only([*problem.names, *problem.beside], problem.minimize)
@@ -157,6 +173,7 @@ def _select_from_archive(problem: Problem, path: str, procedure: Procedure, seed
         validation_ids=table.validation_ids,
         calibration_ids=table.calibration_ids,
         seed=seed,
+        ledger=ledger,
     )
 
 
@@ -173,7 +190,7 @@ def show_candidates(console: Console, selection: Selection, most: int = 12) -> N
     for i in range(start, min(start + most, total)):
         passed = bool(selection.result.passed[i])
         verdict = "chosen" if i == chosen else "passed" if passed else "-"
-        cells = [verdict, f"{selection.p_values[i]:.2g}"]
+        cells = [verdict, p_in_words(float(selection.result.worst_log_p[i]))]
         for j in range(len(selection.problem.risks)):
             cells += [f"{selection.result.means[i, j]:.4g}", f"{selection.plan.risks[i][j]:.4g}"]
         cells += [f"{selection.plan.free[i]:.4g}", config_in_words(selection.candidates[i])]

@@ -8,7 +8,7 @@ from riskpilot.common.arguments import (
     one_minus,
     percent,
 )
-from riskpilot.common.arrays import Array, BoolArray, FloatArray, IntArray
+from riskpilot.common.arrays import Array, BoolArray, FloatArray, IntArray, Places
 from riskpilot.common.json_shapes import (
     Shape,
     ShapeError,
@@ -36,6 +36,7 @@ __all__ = [
     "BoolArray",
     "FloatArray",
     "IntArray",
+    "Places",
     "Shape",
     "ShapeError",
     "TimeLimitError",

@@ -9,3 +9,4 @@ Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.intp]  # of rows or columns: what an array is indexed by

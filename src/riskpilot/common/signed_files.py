@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from riskpilot.common.json_shapes import Shape, ShapeError
 from riskpilot.common.strict_json import digest_of, parse
 from riskpilot.errors import CertificateError, shown
 
@@ -14,10 +15,13 @@ def signed(data: Mapping[str, Any]) -> str:
     return json.dumps({**data, "digest": digest_of(data)}, indent=2, allow_nan=False)
 
 
-def read_signed(text: str, kind: str, schema: str, names: Collection[str]) -> dict[str, Any]:
+def read_signed(
+    text: str, kind: str, schema: str, names: Collection[str], form: Shape
+) -> dict[str, Any]:
     """Read what `signed` wrote: an object of these names whose digest fits.
 
-    ``kind``: what it is called in messages; ``schema``: what its field of that name must say.
+    ``kind``: what it is called in messages; ``schema``: what its field of that name must say;
+    ``form``: what its fields must be.
     """
     try:
         data = parse(text)
@@ -48,7 +52,18 @@ def read_signed(text: str, kind: str, schema: str, names: Collection[str]) -> di
             f"The {kind} was changed after it was written: its digest does not match its "
             f"content. Take an untouched copy."
         )
+    check_form(data, kind, form)
     return data
+
+
+def check_form(data: Mapping[str, Any], kind: str, form: Shape) -> None:
+    """Raise one sentence where a field is not what it must be."""
+    try:
+        form(data, "")
+    except ShapeError as error:
+        raise CertificateError(
+            f"The {kind} is malformed: {error}. Take an untouched copy."
+        ) from None
 
 
 def save(path: str | Path, text: str, kind: str) -> Path:

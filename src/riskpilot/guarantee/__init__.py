@@ -2,7 +2,7 @@
 
 from riskpilot.guarantee.background import Background, SearchOutline, config_in_words
 from riskpilot.guarantee.bounds import upper_bounds
-from riskpilot.guarantee.certificate import Certificate, Use, issue, now, p_in_words, versions
+from riskpilot.guarantee.certificate import Certificate, Use, issue, p_in_words, stamp
 from riskpilot.guarantee.certificate_shape import (
     CONTENT,
     ELSEWHERE,
@@ -86,7 +86,6 @@ __all__ = [
     "log_p",
     "make_seal",
     "non_dominated",
-    "now",
     "numbers_of",
     "p_in_words",
     "passing_probability",
@@ -97,7 +96,7 @@ __all__ = [
     "run_test",
     "samples_to_pass",
     "split_labelled",
+    "stamp",
     "steering_family",
     "upper_bounds",
-    "versions",
 ]

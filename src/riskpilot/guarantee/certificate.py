@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.common import card, digest_of, one_minus, percent, signed_files
-from riskpilot.guarantee.certificate_shape import SCHEMA, check_certificate
+from riskpilot.common import card, digest_of, signed_files
+from riskpilot.guarantee.certificate_shape import SCHEMA, a_certificate
 from riskpilot.guarantee.procedures import Procedure, custom_name, describe
 from riskpilot.guarantee.question import Question, config_of, groups_in_words
 from riskpilot.guarantee.testing import TestPlan, TestResult
@@ -31,6 +31,11 @@ def _installed() -> Mapping[str, str]:
 def versions() -> dict[str, str]:
     """Return the versions of the packages that compute a certificate."""
     return dict(_installed())
+
+
+def stamp() -> dict[str, Any]:
+    """Say when something is written, and by which versions, as its fields of these names."""
+    return {"created": now(), "versions": versions()}
 
 
 @dataclass(frozen=True)
@@ -151,6 +156,16 @@ class Certificate:
         return digest_of(_coarse(asdict(self)))
 
     @property
+    def outcome(self) -> dict[str, Any]:
+        """What a ledger keeps of this certificate: the choice, the promise and two digests."""
+        return {
+            "config": self.config,
+            "promise": self.promise,
+            "certificate": self.digest,
+            "fingerprint": self.fingerprint,
+        }
+
+    @property
     def content(self) -> dict[str, Any]:
         """The question that this certificate answers, in the form of `Question.content`."""
         return {
@@ -214,9 +229,7 @@ class Certificate:
             If the text is no certificate, or was changed after it was written.
         """
         names = [field.name for field in fields(cls)]
-        data = signed_files.read_signed(text, "certificate", SCHEMA, names)
-        check_certificate(data)
-        return cls(**data)
+        return cls(**signed_files.read_signed(text, "certificate", SCHEMA, names, a_certificate))
 
     @classmethod
     def load(cls, path: str | Path) -> "Certificate":
@@ -254,8 +267,9 @@ class Certificate:
         return card("Certificate", [self.promise], rows=rows, good=self.chosen is not None)
 
 
-def issue(question: Question, result: TestResult, use: Use) -> Certificate:
-    """Write down the answer to a question."""
+def issue(question: Question, result: TestResult, use: Use | None = None) -> Certificate:
+    """Write down the answer to a question; the first to its data unless ``use`` says otherwise."""
+    use = use or Use()
     plan, content = question.plan, question.content
     names = plan.problem.names
     chosen = choose(plan, result)
@@ -318,11 +332,11 @@ def promise_of(question: Question, chosen: int | None, use: Use) -> str:
     if chosen is None:
         return "Nothing is promised: no configuration could be certified."
     plan = question.plan
-    limits = " and ".join(map(str, plan.problem.risks))
+    problem = plan.problem
     config = config_of(question.configs, plan.order[chosen])
     return (
-        f"With probability at least {percent(one_minus(plan.problem.delta))} over the draw of "
-        f"validation and calibration data, the configuration {config} has {limits} on new data "
+        f"With probability at least {problem.confidence} over the draw of validation and "
+        f"calibration data, the configuration {config} has {problem.limits_in_words} on new data "
         f"from the same distribution.{groups_in_words(plan.groups)}"
         f"{_if_custom(question.procedure)}{_again(use)}"
     )

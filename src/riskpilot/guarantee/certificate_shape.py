@@ -18,10 +18,11 @@ from riskpilot.common import (
     optional,
     real,
     record,
+    signed_files,
     text,
     whole,
 )
-from riskpilot.errors import CertificateError, RiskpilotError
+from riskpilot.errors import RiskpilotError
 from riskpilot.guarantee.question import numbers_of, runs
 from riskpilot.problem import Problem
 
@@ -38,20 +39,24 @@ def a_problem(value: Any, place: str) -> None:
         raise ShapeError(f"{place} must be a problem as riskpilot writes it, but it differs")
 
 
+_NAMED = record(name=text)
+_GRAPHICAL = record(name=text, weights=list_of(real), edges=list_of(list_of(real)))
+_CUSTOM = record(name=text, origin=text, digest=digest)
+_RUNS = list_of(list_of(whole(), 2))
+
+
 def a_procedure(value: Any, place: str) -> None:
     """Accept the description of a procedure."""
     name = value.get("name") if isinstance(value, dict) else None
-    shape = record(name=text)
-    if name == "graphical":
-        shape = record(name=text, weights=list_of(real), edges=list_of(list_of(real)))
-    elif isinstance(name, str) and name.startswith("custom: "):
-        shape = record(name=text, origin=text, digest=digest)
+    shape = _GRAPHICAL if name == "graphical" else _NAMED
+    if isinstance(name, str) and name.startswith("custom: "):
+        shape = _CUSTOM
     shape(value, place)
 
 
 def some_runs(value: Any, place: str) -> None:
     """Accept trial numbers as first and last of each run, in ascending order, without overlap."""
-    list_of(list_of(whole(), 2))(value, place)
+    _RUNS(value, place)
     numbers = numbers_of(value) if all(end - begin < 10**6 for begin, end in value) else []
     if not numbers or runs(numbers) != value or numbers != sorted(set(numbers)):
         raise ShapeError(f"{place} must be ascending runs of trial numbers, but it is {value}")
@@ -101,7 +106,7 @@ _CANDIDATE = record(
     free=number(),
     log_p_validation=_P,
 )
-_CERTIFICATE = record(
+_FIELDS = record(
     schema=text,
     created=moment,
     problem=CONTENT["asked"],
@@ -135,20 +140,20 @@ _CERTIFICATE = record(
 )
 
 
+def a_certificate(data: Any, place: str) -> None:
+    """Accept the fields of a certificate."""
+    _FIELDS(data, place)
+    candidates, chosen = data["candidates"], data["chosen"]
+    if chosen is not None and chosen >= len(candidates):
+        raise ShapeError(
+            f"chosen must be one of the {len(candidates)} candidates, but it is {chosen}"
+        )
+    if not data["n_validation"] and not data["known_order"]:
+        raise ShapeError("n_validation must be above 0 where the order was not known")
+    if data["use"]["spend"] == 0 or data["level"] == 0:
+        raise ShapeError("level and use.spend must be above 0, but one of them is 0")
+
+
 def check_certificate(data: Mapping[str, Any]) -> None:
     """Raise one sentence where a field is not what it must be."""
-    try:
-        _CERTIFICATE(data, "")
-        candidates, chosen = data["candidates"], data["chosen"]
-        if chosen is not None and chosen >= len(candidates):
-            raise ShapeError(
-                f"chosen must be one of the {len(candidates)} candidates, but it is {chosen}"
-            )
-        if not data["n_validation"] and not data["known_order"]:
-            raise ShapeError("n_validation must be above 0 where the order was not known")
-        if data["use"]["spend"] == 0 or data["level"] == 0:
-            raise ShapeError("level and use.spend must be above 0, but one of them is 0")
-    except ShapeError as error:
-        raise CertificateError(
-            f"The certificate is malformed: {error}. Take an untouched copy."
-        ) from None
+    signed_files.check_form(data, "certificate", a_certificate)

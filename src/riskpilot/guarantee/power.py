@@ -5,10 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betaincc
 
+from riskpilot.common import IntArray
 from riskpilot.errors import ProblemError, shown
 from riskpilot.guarantee import risk_tests
 from riskpilot.problem import Problem, Risk
@@ -83,7 +85,53 @@ class RiskPlan:
         return text
 
 
-def split_labelled(n: int) -> tuple[int, int]:
+class LabelledSplit(NamedTuple):
+    """How many labelled examples go to validation, and how many to calibration.
+
+    Parameters
+    ----------
+    validation : int
+        The number of validation examples.
+    calibration : int
+        The number of calibration examples.
+    """
+
+    validation: int
+    calibration: int
+
+    def indices(self, seed: int) -> tuple[IntArray, IntArray]:
+        """Draw at random which examples go where.
+
+        Parameters
+        ----------
+        seed : int
+            The same seed gives the same draw.
+
+        Returns
+        -------
+        tuple of arrays of int
+            The places of the validation examples and of the calibration examples, in order.
+
+        Raises
+        ------
+        ProblemError
+            If ``seed`` is no whole number of at least 0.
+
+        Examples
+        --------
+        >>> validation, calibration = split_labelled(6).indices(seed=0)
+        >>> sorted([*validation, *calibration]) == list(range(6))
+        True
+        """
+        if not is_whole(seed, 0, 2**64 - 1):
+            raise ProblemError(
+                f"seed is a whole number from 0 to 2**64 - 1, but it is {shown(seed)}. Use 0."
+            )
+        order = np.random.default_rng(int(seed)).permutation(sum(self))
+        return np.sort(order[: self.validation]), np.sort(order[self.validation :])
+
+
+def split_labelled(n: int) -> LabelledSplit:
     """Say how many of n labelled examples to use for validation, and how many for calibration.
 
     Validation steers the search and orders the candidates; calibration has to prove the result,
@@ -96,8 +144,9 @@ def split_labelled(n: int) -> tuple[int, int]:
 
     Returns
     -------
-    tuple of int
-        The numbers of validation and of calibration examples.
+    LabelledSplit
+        The numbers of validation and of calibration examples, a tuple; its ``indices(seed)`` draws
+        which examples these are.
 
     Raises
     ------
@@ -107,7 +156,7 @@ def split_labelled(n: int) -> tuple[int, int]:
     Examples
     --------
     >>> split_labelled(6_000)
-    (2000, 4000)
+    LabelledSplit(validation=2000, calibration=4000)
     """
     if not is_whole(n, 2, MOST_EXAMPLES):
         raise ProblemError(
@@ -116,7 +165,7 @@ def split_labelled(n: int) -> tuple[int, int]:
             f"Give how many examples have a label, such as 7500."
         )
     n_validation = max(round(int(n) * VALIDATION_SHARE), 1)
-    return n_validation, int(n) - n_validation
+    return LabelledSplit(n_validation, int(n) - n_validation)
 
 
 def plan_calibration(
@@ -279,11 +328,11 @@ def planning_family(risk: Risk, test: str, deviation: float | None) -> tuple[str
     largest = risk.statistic.largest_deviation
     if deviation is None:
         return family, largest if family == "normal" else None
-    unit = deviation / (risk.top - risk.bottom)
+    unit = deviation / risk.width
     if not 0 < unit <= largest * (1 + 1e-9):
         raise ProblemError(
             f"Risk {risk.name!r}: a standard deviation must be above 0 and at most "
-            f"{largest * (risk.top - risk.bottom):.6g}, the largest that losses between "
+            f"{largest * risk.width:.6g}, the largest that losses between "
             f"{risk.low:g} and {risk.high:g} can lead to, but it is {deviation:g}. Give the "
             f"deviation of the losses in their units."
         )

@@ -75,6 +75,12 @@ class Question:
             "plan": self.plan_digest,
         }
 
+    @property
+    def entry(self) -> dict[str, Any]:
+        """What a ledger keeps of the question: its digest, its words and its content."""
+        content = self.content
+        return {"question": question_digest(content), "problem": str(self), **content}
+
     def __str__(self) -> str:
         return question_in_words(self.plan.problem, self.plan.groups)
 

@@ -87,7 +87,8 @@ def interval(
     # eq:alpha_max
     alpha_max = largest_passing_mean(family, risk.unit_limit, n_calibration, delta, std)
     if alpha_max is None:
-        return Interval(risk.bottom, risk.bottom, risk.bottom, needs, feasible=False)
+        bottom = risk.from_unit(0.0)
+        return Interval(bottom, bottom, bottom, needs, feasible=False)
     # eq:region_i
     low = _edge(family, alpha_max, n_validation, delta_prime, std)
     # The upper edge is the lower edge of the mirrored losses, 1 - loss.
@@ -102,7 +103,7 @@ def interval(
         high=risk.from_unit(high),
         needs=needs,
         feasible=True,
-        noise=(risk.top - risk.bottom) * noise,
+        noise=risk.width * noise,
     )
 
 

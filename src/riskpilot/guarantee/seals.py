@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from riskpilot.common import (
-    ShapeError,
     anything,
     canonical,
     card,
@@ -20,8 +19,7 @@ from riskpilot.common import (
     text,
     whole,
 )
-from riskpilot.errors import CertificateError
-from riskpilot.guarantee.certificate import Certificate, now, versions
+from riskpilot.guarantee.certificate import Certificate, stamp
 from riskpilot.guarantee.certificate_shape import CONTENT, VERSIONS
 from riskpilot.guarantee.question import Question, question_in_words
 from riskpilot.problem import Problem
@@ -29,7 +27,7 @@ from riskpilot.statistics import GroupName
 
 SCHEMA = "riskpilot-seal/1"
 
-_SEAL = record(
+_FIELDS = record(
     schema=text,
     created=moment,
     study=text,
@@ -162,9 +160,7 @@ class Seal:
         """
         text = signed_files.load(path, "seal")
         names = [field.name for field in fields(cls)]
-        data = signed_files.read_signed(text, "seal", SCHEMA, names)
-        _check_seal(data)
-        return cls(**data)
+        return cls(**signed_files.read_signed(text, "seal", SCHEMA, names, _FIELDS))
 
     def __str__(self) -> str:
         n = 0 if self.configs is None else len(self.configs)
@@ -183,32 +179,23 @@ class Seal:
         return card("Seal", str(self).splitlines(), rows=[("created", self.created)])
 
 
-def _check_seal(data: Mapping[str, Any]) -> None:
-    """Refuse fields that do not have the form of a seal's."""
-    try:
-        _SEAL(data, "")
-    except ShapeError as error:
-        raise CertificateError(f"The seal is malformed: {error}. Take an untouched copy.") from None
-
-
 def make_seal(question: Question, study: str, questions: int) -> Seal:
     """Write down a question before it is asked."""
     return Seal(
         schema=SCHEMA,
-        created=now(),
         study=study,
         problem=str(question),
         **question.content,
         configs=None if question.configs is None else list(question.configs),
         questions=questions,
-        versions=versions(),
+        **stamp(),
     )
 
 
 def differences_from_seal(seal: Seal, certificate: Certificate) -> list[str]:
     """Say where a certificate answers another question than the one that was sealed."""
     sealed: Mapping[str, Any] = asdict(seal)
-    _check_seal(sealed)
+    signed_files.check_form(sealed, "seal", _FIELDS)
     found = {**certificate.content, "configs": certificate.configs}
     differing = [name for name in _WORDS if canonical(sealed[name]) != canonical(found[name])]
     found_apart = [
@@ -242,7 +229,7 @@ def _in_words(seal: Seal) -> str:
         ]
         for name, groups in seal.groups.items()
     }
-    return question_in_words(Problem(asked.risks, asked.minimize, asked.delta * seal.spend), groups)
+    return question_in_words(asked.spending(seal.spend), groups)
 
 
 def _shown(name: str, data: Mapping[str, Any]) -> str:

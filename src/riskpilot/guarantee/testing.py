@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.common import digest_of
-from riskpilot.common.arrays import BoolArray, FloatArray
+from riskpilot.common.arrays import BoolArray, FloatArray, Places
 from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.procedures import Procedure, aims, check_procedure, fixed_sequence
@@ -135,7 +135,9 @@ def freeze_plan(
     entropy: int | None = None,
     known_order: Sequence[int] | None = None,
 ) -> TestPlan:
-    """Algorithm alg:selection, lines 5 to 7: Pareto filter, then order by approximate p-value.
+    """Filter the configurations by dominance, then order them by approximate p-value.
+
+    These are lines 5 to 7 of the paper's Algorithm 2.
 
     ``estimates``: of the risks, shape (n, c), from validation alone, where there are better ones
     than the means, which are as they are by luck, too. Filter and order go by them. ``procedure``:
@@ -149,7 +151,7 @@ def freeze_plan(
     problem = validation.problem
     summaries = {name: losses.summary for name, losses in validation.risks.items()}
     families = {risk.name: family(risk, summaries[risk.name].binary) for risk in problem.risks}
-    means = np.column_stack([risk.from_unit(summaries[risk.name].mean) for risk in problem.risks])
+    means = validation.values
     believed = means if estimates is None else _rounded(estimates)
     by_risk = np.column_stack(
         [
@@ -266,7 +268,7 @@ def _entropy(
 def known(
     validation: ValidationLosses,
     families: Mapping[str, str],
-    rows: Sequence[int] | npt.NDArray[np.intp],
+    rows: Sequence[int] | Places,
 ) -> dict[str, tuple[tuple[Known, ...], ...]]:
     """What validation losses say of some configurations, for each risk that is bet on."""
     found = {}
@@ -297,7 +299,7 @@ def run_test(
     procedure: Procedure,
     rows: Sequence[int] | None = None,
 ) -> TestResult:
-    """Algorithm alg:selection, lines 8 and 9: open the calibration losses and test.
+    """Open the calibration losses and test: lines 8 and 9 of the paper's Algorithm 2.
 
     ``rows``: where the candidates stand in the calibration losses; as in the plan by default.
     """
@@ -312,16 +314,11 @@ def run_test(
     ]
     by_risk = np.column_stack(columns)
     passed = _decide(procedure, by_risk.max(axis=1), problem.delta)
-    summaries = [calibration.risks[name].summary for name in problem.names]
-    means = [
-        risk.from_unit(summary.mean[chosen])
-        for risk, summary in zip(problem.risks, summaries, strict=True)
-    ]
     return TestResult(
         log_p=by_risk,
         passed=passed,
-        means=np.column_stack(means),
-        n=np.column_stack([summary.n[chosen] for summary in summaries]),
+        means=calibration.values[chosen],
+        n=calibration.counted[chosen],
         n_calibration=calibration.n_examples,
         calibration_digest=calibration.digest(chosen),
         calibration=calibration,

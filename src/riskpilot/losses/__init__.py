@@ -1,7 +1,12 @@
 """Losses on their way in: checked, counted, digested, and kept apart by purpose."""
 
 from riskpilot.losses.counts import CountedLosses
-from riskpilot.losses.evaluation import Evaluation, LossMapping, check_names
+from riskpilot.losses.evaluation import (
+    Evaluation,
+    LossMapping,
+    check_names,
+    was_used_as_number,
+)
 from riskpilot.losses.intake import (
     NumbersOfTexts,
     as_read,
@@ -54,5 +59,6 @@ __all__ = [
     "turned_round",
     "validation_losses",
     "value_of",
+    "was_used_as_number",
     "weighted",
 ]

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.common import exact
-from riskpilot.common.arrays import Array, FloatArray
+from riskpilot.common.arrays import Array, FloatArray, Places
 from riskpilot.errors import LossError
 from riskpilot.losses.intake import in_double, number_array, outside, text_array
 from riskpilot.problem import Risk
@@ -59,23 +59,11 @@ def read_groups(risk: Risk, beside: Mapping[str, npt.ArrayLike], m: int, split: 
 
 def _read_labels(
     risk: Risk, beside: Mapping[str, npt.ArrayLike], name: str, what: str, m: int, split: str
-) -> tuple[tuple[str, ...], npt.NDArray[np.intp]]:
+) -> tuple[tuple[str, ...], Places]:
     """The different texts of an array beside the losses, and which of them each example has."""
     where = f"{split}: the {what} {name!r} of {risk.name!r}"
-    values = beside.get(name)
-    if values is None:
-        raise LossError(
-            f"{where} are missing. Pass the {what[:-1]} of every example beside the losses: "
-            f'{split}={{"{risk.name}": losses, "{name}": array}}.'
-        )
-    texts = text_array(values, where)
-    if texts.ndim == 2 and len(texts) and (texts == texts[:1]).all():
-        texts = texts[0]
-    if texts.shape != (m,):
-        raise LossError(
-            f"{where} must name one {what[:-1]} per example, shape ({m},), but their shape is "
-            f"{texts.shape}. They are the same for every configuration."
-        )
+    given = _given(risk, beside, name, what[:-1], where, split)
+    texts = _one_per_example(text_array(given, where), what[:-1], m, where)
     found, codes = np.unique(texts, return_inverse=True)
     names = tuple(map(str, found))
     for name in names:
@@ -100,9 +88,7 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _parted(
-    groups: Groups, labels: tuple[str, ...], codes: npt.NDArray[np.intp], where: str
-) -> Groups:
+def _parted(groups: Groups, labels: tuple[str, ...], codes: Places, where: str) -> Groups:
     """Every group parted by label: each part is a group of its own, and all must have examples."""
     unsorted = [(str(group), label) for group in groups.names for label in labels]
     names = tuple(sorted(unsorted))  # as they come back from a record
@@ -125,25 +111,40 @@ def read_numbers(
     """Numbers that stand beside the losses, in the type that they have: shape (m,), or a table of
     equal rows."""
     where = f"{split}: the {what} {name!r} of {risk.name!r}"
+    given = _given(risk, beside, name, "number", where, split)
+    return _one_per_example(number_array(given, where), "number", m, where)
+
+
+def _given(
+    risk: Risk,
+    beside: Mapping[str, npt.ArrayLike],
+    name: str,
+    each: str,
+    where: str,
+    split: str,
+) -> npt.ArrayLike:
+    """What stands beside the losses under a name. ``each``: what one entry of it is."""
     values = beside.get(name)
     if values is None:
         raise LossError(
-            f"{where} are missing. Pass one number per example beside the losses: "
+            f"{where} are missing. Pass one {each} per example beside the losses: "
             f'{split}={{"{risk.name}": losses, "{name}": array}}.'
         )
-    numbers = number_array(values, where)
-    if (
-        numbers.ndim == 2
-        and len(numbers)
-        and ((numbers == numbers[:1]) | (np.isnan(numbers) & np.isnan(numbers[:1]))).all()
-    ):
-        numbers = numbers[0]
-    if numbers.shape != (m,):
+    return values
+
+
+def _one_per_example(entries: Array, each: str, m: int, where: str) -> Array:
+    """One entry for each example, shape (m,), from such an array or from a table of equal rows."""
+    if entries.ndim == 2 and len(entries):
+        same = np.broadcast_to(entries[0], entries.shape)
+        if np.array_equal(entries, same, equal_nan=entries.dtype.kind == "f"):
+            entries = entries[0]
+    if entries.shape != (m,):
         raise LossError(
-            f"{where} must be one number per example, shape ({m},), but their shape is "
-            f"{numbers.shape}. They are the same for every configuration."
+            f"{where} must be one {each} per example, shape ({m},), but their shape is "
+            f"{entries.shape}. They are the same for every configuration."
         )
-    return numbers
+    return entries
 
 
 def read_weights(

@@ -1,7 +1,9 @@
 """What one configuration loses, as users hand it over."""
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy.typing as npt
 
@@ -10,8 +12,11 @@ from riskpilot.errors import LossError, shown
 LossMapping = Mapping[str, npt.ArrayLike]
 """Losses, and what stands beside them, by name."""
 
+# Whether an Evaluation was used as a number in this thread since `was_used_as_number` was asked.
+_used = threading.local()
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """What one configuration loses on validation data and, sealed until `select`, on calibration.
 
@@ -32,8 +37,8 @@ class Evaluation:
     Examples
     --------
     >>> evaluation = Evaluation({"error": [0, 1, 0], "cost": 3.0}, {"error": [0, 0, 1]})
-    >>> sorted(evaluation.validation)
-    ['cost', 'error']
+    >>> evaluation
+    Evaluation(validation: error, cost; calibration: error, sealed)
     """
 
     validation: LossMapping
@@ -47,6 +52,30 @@ class Evaluation:
                     f"Evaluation: {split} must map names to losses, but it is a "
                     f'{type(value).__name__}. Write Evaluation({split}={{"error": array, ...}}).'
                 )
+
+    def __repr__(self) -> str:
+        """Name what there is, and show none of it: logs print this, and calibration is sealed."""
+        validation = ", ".join(map(str, self.validation)) or "nothing"
+        calibration = "none"
+        if self.calibration is not None:
+            calibration = f"{', '.join(map(str, self.calibration)) or 'nothing'}, sealed"
+        return f"{type(self).__name__}(validation: {validation}; calibration: {calibration})"
+
+    def __float__(self) -> NoReturn:
+        """Refuse to be a number, which Optuna asks for where riskpilot does not stand between."""
+        _used.as_number = True
+        raise LossError(
+            "An Evaluation is no number. Give it to riskpilot: "
+            "study.optimize(riskpilot.objective(study, evaluate)) where evaluate returns it, or "
+            "riskpilot.tell(study, trial, evaluation)."
+        )
+
+
+def was_used_as_number() -> bool:
+    """Tell whether an `Evaluation` was used as a number in this thread, and forget it."""
+    used = getattr(_used, "as_number", False)
+    _used.as_number = False
+    return used
 
 
 def check_names(losses: LossMapping, split: str) -> None:

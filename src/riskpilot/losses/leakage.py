@@ -51,13 +51,19 @@ def check_ids(validation_ids: Any, calibration_ids: Any) -> None:
         )
 
 
-def check_memory(validation: LossMapping, calibration: LossMapping) -> None:
-    """Refuse calibration arrays that overlap the validation arrays in memory."""
+def check_memory(validation: LossMapping, calibration: LossMapping, free: str) -> None:
+    """Refuse calibration arrays that overlap the validation arrays in memory.
+
+    The free objective, named ``free``, may be one number for each configuration, such as a price:
+    that speaks of no example, and may be the same array in both.
+    """
     if not isinstance(calibration, Mapping):
         return  # refused in words when it is read
     for name in validation.keys() & calibration.keys():
         one, other = validation[name], calibration[name]
         if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
+            continue
+        if name == free and np.ndim(one) < 2:
             continue
         try:
             shared = np.ndim(one) > 0 and np.shares_memory(one, other, max_work=10_000)  # type: ignore[arg-type]

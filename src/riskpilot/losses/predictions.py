@@ -12,7 +12,7 @@ from riskpilot.common.arrays import Array, FloatArray, IntArray
 from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.losses.values import numbers_of, plain_array, value_of
 from riskpilot.problem import KNOWN, Codes, Meaning, Metric, Problem, Risk, meaning
-from riskpilot.statistics import Difference, Mean
+from riskpilot.statistics import Mean
 
 Beside = npt.ArrayLike | Mapping[str, npt.ArrayLike] | None
 
@@ -210,9 +210,7 @@ def _check_one_each(risks: Iterable[Risk], groups: Beside, reference: Beside) ->
     """Refuse one array for what risks give different names: it cannot be all of them."""
     named = {
         "groups": {risk.groups for risk in risks if risk.needs_groups},
-        "reference": {
-            risk.statistic.reference for risk in risks if isinstance(risk.statistic, Difference)
-        },
+        "reference": {name for risk in risks if (name := risk.statistic.reference_name)},
     }
     for what, given in (("groups", groups), ("reference", reference)):
         if given is not None and not isinstance(given, Mapping) and len(named[what]) > 1:

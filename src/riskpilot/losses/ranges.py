@@ -3,33 +3,9 @@
 import numpy as np
 
 from riskpilot.common import Array, FloatArray, exact
-from riskpilot.errors import LossError, LossRangeError, ProblemError
+from riskpilot.errors import LossError, LossRangeError
 from riskpilot.losses.intake import LARGEST_WHOLE, as_read, in_double, outside, same_number
 from riskpilot.problem import Risk
-
-
-def check_scale(risk: Risk) -> None:
-    """Refuse a range in which double precision cannot tell the limit from its surroundings.
-
-    Means are taken on the unit scale. The test of a quantile compares the losses as they are.
-    """
-    low, high = risk.span
-    if not np.isfinite(high - low):
-        raise ProblemError(
-            f"Risk {risk.name!r}: the range must have a width that is a number, but "
-            f"[{risk.low:g}, {risk.high:g}] is wider than the largest one (1.8e308). Declare a "
-            f"narrower range."
-        )
-    if risk.limit is None or risk.statistic.exact:
-        return
-    blurred = abs(risk.from_unit(risk.to_unit(risk.limit)) - risk.limit)
-    if blurred > 1e-6 * abs(risk.limit) or not 0 < risk.unit_limit < 1:
-        raise ProblemError(
-            f"Risk {risk.name!r}: the limit {risk.limit:g} must be a number that the range "
-            f"[{risk.low:g}, {risk.high:g}] resolves, but in double precision it is lost among "
-            f"losses so large. Declare a range no wider than what can occur, or clip the losses at "
-            f"values fixed beforehand; a Quantile is tested whatever the range."
-        )
 
 
 def in_range(risk: Risk, block: Array, split: str) -> FloatArray:

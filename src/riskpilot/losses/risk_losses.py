@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import Array, FloatArray
+from riskpilot.common import Array, FloatArray, Places
 from riskpilot.errors import LossError
 from riskpilot.losses.beside import (
     digest_of_bytes,
@@ -20,7 +20,7 @@ from riskpilot.losses.counts import CountedLosses, read_counts
 from riskpilot.losses.evaluation import LossMapping
 from riskpilot.losses.intake import number_array
 from riskpilot.losses.packed import PackedLosses
-from riskpilot.losses.ranges import as_given, at_top, check_scale, in_range, to_unit
+from riskpilot.losses.ranges import as_given, at_top, in_range, to_unit
 from riskpilot.problem import Risk
 from riskpilot.statistics import AnySummary, Groups, Recorded, Summary
 
@@ -92,7 +92,7 @@ class RiskLosses:
             return bits.astype(np.float64)
         return to_unit(self.rows(rows), self.risk)
 
-    def unit_part(self, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> FloatArray:
+    def unit_part(self, rows: Places, columns: Places) -> FloatArray:
         """Losses on the unit scale, shape (len(rows), len(columns)), without unpacking all of a
         row."""
         values = self.values
@@ -111,7 +111,7 @@ def summary_of(risk: Risk, records: Sequence[Recorded]) -> AnySummary:
 
 def read_risk(risk: Risk, losses: npt.ArrayLike, beside: LossMapping, split: str) -> RiskLosses:
     """Check the losses of one risk, shape (configurations, examples), and take their sums."""
-    check_scale(risk)
+    risk.check_scale()
     if isinstance(losses, CountedLosses):
         counts, m = read_counts(risk, losses, split)
         digests = map(_digest_count, counts.n.tolist(), counts.above_zero.tolist())

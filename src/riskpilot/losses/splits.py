@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import FloatArray
+from riskpilot.common import FloatArray, IntArray
 from riskpilot.errors import LossError
 from riskpilot.losses.beside import digest_of_bytes
 from riskpilot.losses.counts import CountedLosses
@@ -40,6 +40,19 @@ class _Losses:
         return np.column_stack(columns)
 
     @property
+    def standard_errors(self) -> FloatArray:
+        """The standard error of each of these values, in the same units, shape (n, c)."""
+        columns = [
+            risk.width * self.risks[risk.name].summary.standard_error for risk in self.problem.risks
+        ]
+        return np.column_stack(columns)
+
+    @property
+    def counted(self) -> IntArray:
+        """How many examples count for each risk and configuration, shape (n, c)."""
+        return np.column_stack([self.risks[risk.name].summary.n for risk in self.problem.risks])
+
+    @property
     def n_examples(self) -> int:
         return max(losses.n_examples for losses in self.risks.values())
 
@@ -62,6 +75,15 @@ class ValidationLosses(_Losses):
     """
 
     free: FloatArray
+
+    @property
+    def objectives(self) -> FloatArray:
+        """The values of the risks, then the free objective, shape (n, c + 1).
+
+        Those of risks are NaN where validation data says nothing of them.
+        """
+        known = self.values if self.n_examples else np.full_like(self.values, np.nan)
+        return np.column_stack([known, self.free])
 
 
 @dataclass(frozen=True)

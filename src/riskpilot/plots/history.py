@@ -9,7 +9,7 @@ from plotly.subplots import make_subplots
 from riskpilot.guarantee import Background
 from riskpilot.losses import ValidationLosses
 from riskpilot.plots.points import escaped, hover_labels, kept, validation_points
-from riskpilot.plots.style import BLUE, GREEN, GREY, ORANGE, RED, styled
+from riskpilot.plots.style import BLUE, GREEN, GREY, LIMIT_LINE, REGION_SHADE, styled
 
 
 def search_history(validation: ValidationLosses, background: Background | None = None) -> go.Figure:
@@ -47,19 +47,10 @@ def search_history(validation: ValidationLosses, background: Background | None =
             risk = problem.risks[i]
             if search and np.isfinite(search.intervals[i].high):
                 part = search.intervals[i]
-                figure.add_hrect(
-                    y0=part.low,
-                    y1=part.high,
-                    fillcolor=ORANGE,
-                    opacity=0.14,
-                    line_width=0,
-                    layer="below",
-                    exclude_empty_subplots=False,
-                    **place,
-                )
+                figure.add_hrect(y0=part.low, y1=part.high, **REGION_SHADE, **place)
             if risk.limit is not None:
-                line = {"color": RED, "width": 2}
-                figure.add_hline(y=risk.limit, line=line, exclude_empty_subplots=False, **place)
+                shown = {"line": LIMIT_LINE, "exclude_empty_subplots": False}
+                figure.add_hline(y=risk.limit, **shown, **place)
                 feasible &= y <= risk.limit
         for kind, mask, colour in (("initial", pool, GREY), ("proposed", ~pool, BLUE)):
             if search is None and kind == "initial":

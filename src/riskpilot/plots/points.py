@@ -4,8 +4,6 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.guarantee import Background, config_in_words
 from riskpilot.losses import ValidationLosses
@@ -24,13 +22,7 @@ def validation_points(validation: ValidationLosses) -> FloatArray:
     array of shape (n, c + 1)
         The values of the c risks, in the units of their losses, then the free objective.
     """
-    risks = [
-        risk.from_unit(validation.risks[risk.name].summary.mean)
-        if validation.n_examples
-        else np.full(validation.n_configs, np.nan)
-        for risk in validation.problem.risks
-    ]
-    return np.column_stack([*risks, validation.free])
+    return validation.objectives
 
 
 def escaped(text: object) -> str:

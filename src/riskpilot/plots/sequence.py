@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 
 from riskpilot.guarantee import TestPlan, TestResult, p_in_words, upper_bounds
 from riskpilot.plots.points import config_label, escaped
-from riskpilot.plots.style import GREEN, GREY, RED, SKY, styled
+from riskpilot.plots.style import GREEN, GREY, LIMIT_LINE, RED, SKY, styled
 
 _SMALLEST = 1e-12  # smaller p-values are drawn here: the eye asks how they compare with delta
 
@@ -176,10 +176,10 @@ def risk_bounds(
                 },
                 **place,
             )
-        figure.add_vline(x=risk.limit, line={"color": RED, "width": 2}, **place)
+        figure.add_vline(x=risk.limit, line=LIMIT_LINE, **place)
         if i == 0:
-            line = {"color": RED, "width": 2}
-            figure.add_scatter(x=[None], y=[None], name="limit", mode="lines", line=line, **place)
+            key: dict[str, Any] = {"name": "limit", "mode": "lines", "line": LIMIT_LINE}
+            figure.add_scatter(x=[None], y=[None], **key, **place)
         figure.update_xaxes(title_text=escaped(risk.title), row=1, col=i + 1)
     figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], gridcolor=f"{GREY}40")
     title = "Risks on calibration data, with upper bounds"

@@ -1,6 +1,7 @@
 """One look for every figure, on light and on dark paper, and their way into files."""
 
 from pathlib import Path
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -9,6 +10,16 @@ from riskpilot.errors import PlotError, shown
 # Okabe and Ito's colours, which colour-blind readers can tell apart; markers differ in shape, too.
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8A8A8A"
 SKY = "#56B4E9"
+
+# How a limit is drawn, and what shades a region of interest behind everything else.
+LIMIT_LINE = {"color": RED, "width": 2}
+REGION_SHADE: dict[str, Any] = {
+    "fillcolor": ORANGE,
+    "opacity": 0.14,
+    "line_width": 0,
+    "layer": "below",
+    "exclude_empty_subplots": False,
+}
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 _THEMES = {

@@ -14,8 +14,8 @@ from riskpilot.guarantee import (
     SearchOutline,
     TestPlan,
     TestResult,
-    interval,
     non_dominated,
+    region_of,
 )
 from riskpilot.losses import ValidationLosses
 from riskpilot.plots.points import (
@@ -24,7 +24,7 @@ from riskpilot.plots.points import (
     kept,
     validation_points,
 )
-from riskpilot.plots.style import BLUE, GREEN, GREY, ORANGE, RED, SKY, styled
+from riskpilot.plots.style import BLUE, GREEN, GREY, LIMIT_LINE, ORANGE, REGION_SHADE, SKY, styled
 from riskpilot.problem import Problem, Risk
 
 _NUMBERS = 12  # how many positions of the test are written out: more would hide each other
@@ -83,7 +83,7 @@ def trade_off(
     scene = _Scene(
         plan.problem,
         validation_points(validation),
-        search.intervals if search else _intervals(plan, result, validation),
+        search.intervals if search else tuple(region_of(validation, result.n_calibration)),
         search,
         _Tested(plan.order, result.passed, chosen),
         hover_labels(background, len(validation.free)),
@@ -166,8 +166,8 @@ def risk_plane(
         line_width=0,
         layer="below",
     )
-    figure.add_vline(x=one.limit, line={"color": RED, "width": 2})
-    figure.add_hline(y=other.limit, line={"color": RED, "width": 2})
+    figure.add_vline(x=one.limit, line=LIMIT_LINE)
+    figure.add_hline(y=other.limit, line=LIMIT_LINE)
     figure.add_scatter(
         x=values[:, 0],
         y=values[:, 1],
@@ -211,9 +211,8 @@ def _draw_panel(figure: go.Figure, scene: _Scene, i: int) -> None:
     if part is not None and np.isfinite(part.high):
         _draw_region(figure, part, place, show)
     if risk.limit is not None:
-        line = {"color": RED, "width": 2}
-        figure.add_vline(x=risk.limit, line=line, exclude_empty_subplots=False, **place)
-        _key(figure, "limit", {"mode": "lines", "line": line}, place, show)
+        figure.add_vline(x=risk.limit, line=LIMIT_LINE, exclude_empty_subplots=False, **place)
+        _key(figure, "limit", {"mode": "lines", "line": LIMIT_LINE}, place, show)
     if len(scene.problem.risks) == 1:
         front = np.flatnonzero(non_dominated(np.column_stack([x, y])))
         front = front[np.argsort(x[front])]
@@ -247,16 +246,7 @@ def _draw_panel(figure: go.Figure, scene: _Scene, i: int) -> None:
 
 def _draw_region(figure: go.Figure, part: Interval, place: dict[str, Any], show: bool) -> None:
     """Shade the region of interest, and mark the largest value that passes."""
-    figure.add_vrect(
-        x0=part.low,
-        x1=part.high,
-        fillcolor=ORANGE,
-        opacity=0.14,
-        line_width=0,
-        layer="below",
-        exclude_empty_subplots=False,
-        **place,
-    )
+    figure.add_vrect(x0=part.low, x1=part.high, **REGION_SHADE, **place)
     dashed = {"color": ORANGE, "dash": "dash"}
     figure.add_vline(x=part.alpha_max, line=dashed, exclude_empty_subplots=False, **place)
     square = {"color": ORANGE, "opacity": 0.35, "symbol": "square", "size": 13}
@@ -364,25 +354,3 @@ def _window(x: FloatArray, risk: Risk) -> list[float]:
     known = np.append(x, [] if risk.limit is None else [risk.limit])
     margin = 0.06 * max(float(np.ptp(known)), 1e-9)
     return [float(known.min()) - margin, float(known.max()) + margin]
-
-
-def _intervals(
-    plan: TestPlan, result: TestResult, validation: ValidationLosses
-) -> tuple[Interval, ...]:
-    """Compute the region of interest of a table, where no search has."""
-    parts = []
-    for risk in plan.problem.risks:
-        summary = validation.risks[risk.name].summary
-        n = max(int(np.median(summary.n)), 1)
-        nearest = int(np.argmin(np.abs(summary.mean - risk.unit_limit)))
-        parts.append(
-            interval(
-                risk,
-                plan.families[risk.name],
-                n_validation=n,
-                n_calibration=max(round(result.n_calibration * n / plan.n_validation), 1),
-                delta=plan.problem.delta,
-                std=float(summary.standard_deviation[nearest]),
-            )
-        )
-    return tuple(parts)

@@ -11,16 +11,7 @@ from riskpilot.common import exact
 from riskpilot.errors import ProblemError
 from riskpilot.problem.metrics import METRICS, Metric
 from riskpilot.problem.sounds import said_statistic, sounds_larger, words_of
-from riskpilot.statistics import (
-    CVaR,
-    Difference,
-    GroupGap,
-    Mean,
-    Quantile,
-    Ratio,
-    Statistic,
-    WorstGroup,
-)
+from riskpilot.statistics import Difference, GroupGap, Mean, Ratio, Statistic, WorstGroup
 
 
 @dataclass(frozen=True)
@@ -39,7 +30,7 @@ class Meaning:
     @property
     def loss_words(self) -> str:
         """The losses in words."""
-        if isinstance(self.statistic, Difference):
+        if self.statistic is not None and self.statistic.reference_name is not None:
             return f"{self.metric.loss_words}; those of the reference likewise"
         return self.metric.loss_words
 
@@ -120,12 +111,25 @@ def larger_is_better(known: Meaning | None, statistic: Statistic) -> bool:
 
     A gap and a drop are better when smaller, whatever they are gaps and drops of.
     """
-    match statistic:
-        case Ratio():
-            return True
-        case GroupGap() | Difference():
-            return False
+    return statistic.better_when_larger(_metric_is_larger(known))
+
+
+def _metric_is_larger(known: Meaning | None) -> bool:
+    """Whether a name stands for a number that is better when larger; not where it is unknown."""
     return known is not None and known.metric.better_when_larger
+
+
+def subject(name: str, statistic: Statistic, *, lower: bool) -> str:
+    """What a limit is on: the name, and before it what turns its direction.
+
+    ``lower``: whether the limit is a lower one, on what is better when larger.
+
+    >>> subject("recall", GroupGap(), lower=False), subject("error", GroupGap(), lower=False)
+    ('gap of recall', 'error')
+    """
+    known = meaning(name)
+    says_it = known is not None and known.statistic is not None
+    return name if says_it or lower == _metric_is_larger(known) else f"{statistic.noun} of {name}"
 
 
 def statistic_of(name: str, given: Statistic | None) -> Statistic:
@@ -152,31 +156,26 @@ def statistic_of(name: str, given: Statistic | None) -> Statistic:
 
 def _agree(said: Statistic, given: Statistic) -> bool:
     """Whether a statistic is of the kind that a name says; which groups it names is open."""
-    if isinstance(said, GroupGap) and isinstance(given, GroupGap):
-        return (said.within is None) == (given.within is None)
-    return type(said) is type(given)
+    both_within = (said.label_name is None) == (given.label_name is None)
+    return type(said) is type(given) and both_within
 
 
 def _check_metric(name: str, known: Meaning, statistic: Statistic) -> None:
     """Refuse statistics of a metric's losses that are not those of the metric."""
     metric = known.metric
-    if isinstance(statistic, Difference) and metric.condition == "prediction":
+    if statistic.reference_name is not None and metric.condition == "prediction":
         raise ProblemError(
             f"{name!r} counts other examples for every set of predictions, so that no difference "
             f"against a reference can be taken example by example, but the statistic is "
             f"{statistic!r}. Limit {name!r} itself; or the difference of a metric that counts the "
             f"same examples for both, such as 'error'."
         )
-    if not metric.better_when_larger:
-        return
-    loss = _OPPOSITES[metric.name]
-    match statistic:
-        case Quantile() | CVaR() | Ratio() | GroupGap(directed=True):
-            raise ProblemError(
-                f"{name!r} is better when larger and its losses are those of one minus it, so that "
-                f"{statistic!r} of the losses is not that of {name!r}. Limit it under the name of "
-                f"the losses, {loss!r}."
-            )
+    if metric.better_when_larger and not statistic.of_complements:
+        raise ProblemError(
+            f"{name!r} is better when larger and its losses are those of one minus it, so that "
+            f"{statistic!r} of the losses is not that of {name!r}. Limit it under the name of "
+            f"the losses, {_OPPOSITES[metric.name]!r}."
+        )
 
 
 def check_direction(name: str, statistic: Statistic, bound: float, *, lower: bool) -> None:
@@ -185,15 +184,16 @@ def check_direction(name: str, statistic: Statistic, bound: float, *, lower: boo
     larger = larger_is_better(known, statistic)
     if lower == larger:
         return
-    if known is None and not isinstance(statistic, Ratio | GroupGap | Difference):
+    if known is None and statistic.noun is None:
         raise ProblemError(
             f"at_least goes with metrics that are known to be better when larger, but "
             f"{name!r} is no metric that riskpilot knows.{near(name)} Record the loss instead, one "
             f"minus the quantity, and give it limit=."
         )
-    what = _subject(name, known, statistic)
+    of_its_own = known is None or known.statistic is None
+    what = f"A {statistic.noun} of {name!r}" if statistic.noun and of_its_own else repr(name)
     right = "at_most=" if not larger else "at_least="
-    if larger and not isinstance(statistic, Ratio):
+    if _metric_is_larger(known) and larger:
         right += exact(bound)
     raise ProblemError(
         f"{what} is better when {'larger' if larger else 'smaller'}, but it was given "
@@ -205,30 +205,17 @@ def check_limit(name: str, statistic: Statistic, limit: float | None) -> None:
     """Refuse a limit on losses under a name that speaks of the opposite."""
     known = meaning(name)
     if known is None:
-        if not isinstance(statistic, GroupGap | Ratio):
+        if statistic.of_losses:
             check_sounds(name)
         return
-    ratio_of_losses = isinstance(statistic, Ratio) and known.statistic is None
-    if limit is None or ratio_of_losses or not larger_is_better(known, statistic):
+    compared = not statistic.of_losses and known.statistic is None
+    if limit is None or compared or not larger_is_better(known, statistic):
         return
     raise ProblemError(
         f"{name!r} is better when larger, but limit={exact(limit)} is an upper limit, on losses. "
         f"Write Risk({name!r}, at_least={exact(limit)}) for a {name} of at least {exact(limit)}. "
         f"Its losses: {known.loss_words}."
     )
-
-
-def _subject(name: str, known: Meaning | None, statistic: Statistic) -> str:
-    """How a message speaks of what is limited."""
-    of_its_own = known is None or known.statistic is None
-    match statistic:
-        case GroupGap() if of_its_own:
-            return f"A gap of {name!r}"
-        case Difference() if of_its_own:
-            return f"A difference of {name!r}"
-        case Ratio() if of_its_own:
-            return f"A ratio of {name!r}"
-    return repr(name)
 
 
 def near(name: object) -> str:

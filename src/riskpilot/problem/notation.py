@@ -11,7 +11,7 @@ from typing import Any
 
 from riskpilot.errors import ProblemError, shown
 from riskpilot.problem.problem import Risk
-from riskpilot.statistics import Statistic, from_dict
+from riskpilot.statistics import Statistic, argument_of, from_dict
 
 _LIMIT = re.compile(r"\s*(?P<name>[^<>=≤≥]+?)\s*(?P<sign><=|≤|>=|≥)\s*(?P<limit>[^\s\[\]<>=≤≥]+)")
 _CLAUSES = {
@@ -114,11 +114,12 @@ def _unreadable(text: object) -> ProblemError:
 def _statistic(kind: str, argument: str | None, text: str) -> Statistic:
     fields: dict[str, Any] = {}
     if argument:
-        field = {"quantile": "level", "cvar": "level", "difference": "reference"}.get(kind)
-        if field is None:
+        taken = argument_of(kind)
+        if taken is None:
             raise ProblemError(
                 f"{kind!r} in {text!r} takes no argument, but it has {argument!r}. Leave it out; "
                 f"the column of the groups follows as in: as {kind} by sex."
             )
-        fields[field] = number(argument, text) if field == "level" else argument
+        field, holds = taken
+        fields[field] = number(argument, text) if holds is float else argument
     return from_dict({"kind": kind, **fields})

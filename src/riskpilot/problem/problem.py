@@ -148,6 +148,18 @@ class Problem:
         ]
         return Problem(risks, self.minimize, self.delta)
 
+    def spending(self, share: float) -> "Problem":
+        """Make the same problem with a share of its delta, as one question of several may use."""
+        return Problem(self.risks, self.minimize, self.delta * share)
+
+    def has_quantities_of(self, other: "Problem") -> bool:
+        """Whether two problems are about the same numbers. Limits, tests and delta may differ."""
+        described = [
+            [{**risk.to_dict(), "limit": None, "p_value": None} for risk in problem.risks]
+            for problem in (self, other)
+        ]
+        return self.minimize == other.minimize and described[0] == described[1]
+
     def to_dict(self) -> dict[str, Any]:
         """Write the problem in plain JSON values, which `from_dict` reads back.
 
@@ -195,10 +207,19 @@ class Problem:
         rows = [(str(risk), risk.p_value) for risk in self.risks]
         return card("Problem", [str(self)], head=("risk", "p-value"), rows=rows)
 
+    @property
+    def limits_in_words(self) -> str:
+        """All limits in one sentence: "error <= 0.1 and cost <= 3"."""
+        return " and ".join(map(str, self.risks))
+
+    @property
+    def confidence(self) -> str:
+        """The probability with which the promise holds, in words: "90%"."""
+        return percent(one_minus(self.delta))
+
     def __str__(self) -> str:
-        limits = " and ".join(map(str, self.risks))
         return (
-            f"Keep {limits} with probability at least {percent(one_minus(self.delta))}; "
+            f"Keep {self.limits_in_words} with probability at least {self.confidence}; "
             f"minimise {self.minimize}."
         )
 

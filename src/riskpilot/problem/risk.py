@@ -1,6 +1,7 @@
 """A limit on a number made of losses: what is limited, in which direction, and in which words."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass, replace
 from typing import Any, Self, TypeVar
 
@@ -13,10 +14,8 @@ from riskpilot.problem import names
 from riskpilot.problem.sounds import sounds_larger
 from riskpilot.statistics import (
     P_VALUES,
-    Difference,
-    GroupGap,
+    STATISTICS,
     Mean,
-    Ratio,
     Statistic,
     WorstGroup,
     from_dict,
@@ -136,8 +135,7 @@ class Risk:
         if self.statistic is not None and not is_statistic(self.statistic):
             raise ProblemError(
                 f"Risk {name!r}: the statistic says what is limited about the losses, but it is "
-                f"{shown(self.statistic)}. Use Mean(), WorstGroup(), GroupGap(), Ratio(), "
-                f"Quantile(0.95), CVaR(0.95) or Difference()."
+                f"{shown(self.statistic)}. Use one of {_listed(STATISTICS)}."
             )
         if not isinstance(self.p_value, str) or self.p_value not in P_VALUES:
             raise ProblemError(
@@ -218,8 +216,8 @@ class Risk:
         if self.groups != "groups" and not self.needs_groups:
             raise ProblemError(
                 f"Risk {name!r}: a limit on the {self.words or 'mean'} knows no groups, but groups "
-                f"is {self.groups!r}. Say what is limited, statistic=WorstGroup(), GroupGap() or "
-                f"Ratio(); or leave groups out."
+                f"is {self.groups!r}. Say what is limited, as its statistic, by one of "
+                f"{_listed(kind for kind in STATISTICS if kind.needs_groups)}; or leave groups out."
             )
         if statistic.from_zero and self.low != 0:
             raise ProblemError(
@@ -320,19 +318,30 @@ class Risk:
         return self.statistic.span(self.low, self.high)
 
     @property
+    def _value_range(self) -> tuple[float, float]:
+        return self.statistic.value_range(self.low, self.high)
+
+    @property
     def bottom(self) -> float:
         """The smallest value that the statistic can have."""
-        return self.statistic.value_range(self.low, self.high)[0]
+        return self._value_range[0]
 
     @property
     def top(self) -> float:
         """The largest value that the statistic can have."""
-        return self.statistic.value_range(self.low, self.high)[1]
+        return self._value_range[1]
+
+    @property
+    def width(self) -> float:
+        """How far the largest value that the statistic can have lies above the smallest."""
+        bottom, top = self._value_range
+        return top - bottom
 
     @property
     def label(self) -> str:
         """What the numbers of this risk are called: "1 - recall", where they are those of misses.
 
+        >>> from riskpilot import GroupGap
         >>> Risk("recall", 0.1, statistic=GroupGap()).label
         'gap of recall'
         """
@@ -341,18 +350,7 @@ class Risk:
     @property
     def subject(self) -> str:
         """What the limit is on: the name, and before it what turns its direction."""
-        known = names.meaning(self.name)
-        if known is not None and known.statistic is not None:
-            return self.name  # it says what is limited
-        larger = known is not None and known.metric.better_when_larger
-        match self.statistic:
-            case Ratio() if self.complement:
-                return f"ratio of {self.name}"
-            case GroupGap() if larger:
-                return f"gap of {self.name}"
-            case Difference() if larger:
-                return f"drop of {self.name}"
-        return self.name
+        return names.subject(self.name, self.statistic, lower=self.complement)
 
     @property
     def words(self) -> str:
@@ -408,7 +406,7 @@ class Risk:
         """
         known = names.meaning(self.name)
         if known is None:
-            return self.complement and not isinstance(self.statistic, Ratio)
+            return self.complement and isinstance(self.statistic, Mean | WorstGroup)
         return known.metric.better_when_larger and known.statistic is None
 
     @property
@@ -460,11 +458,34 @@ class Risk:
 
     def to_unit(self, value: Number) -> Number:
         """A value of the statistic, or an array of them, on the [0, 1] scale."""
-        return (value - self.bottom) / (self.top - self.bottom)
+        return (value - self.bottom) / self.width
 
     def from_unit(self, value: Number) -> Number:
         """A number of the [0, 1] scale, or an array of them, in the units of the statistic."""
-        return self.bottom + value * (self.top - self.bottom)
+        return self.bottom + value * self.width
+
+    def check_scale(self) -> None:
+        """Refuse a range in which double precision cannot tell the limit from its surroundings.
+
+        Means are taken on the unit scale. The test of a quantile compares the losses as they are.
+        """
+        low, high = self.span
+        if not math.isfinite(high - low):
+            raise ProblemError(
+                f"Risk {self.name!r}: the range must have a width that is a number, but "
+                f"[{self.low:g}, {self.high:g}] is wider than the largest one (1.8e308). Declare a "
+                f"narrower range."
+            )
+        if self.limit is None or self.statistic.exact:
+            return
+        blurred = abs(self.from_unit(self.to_unit(self.limit)) - self.limit)
+        if blurred > 1e-6 * abs(self.limit) or not 0 < self.unit_limit < 1:
+            raise ProblemError(
+                f"Risk {self.name!r}: the limit {self.limit:g} must be a number that the range "
+                f"[{self.low:g}, {self.high:g}] resolves, but in double precision it is lost among "
+                f"losses so large. Declare a range no wider than what can occur, or clip the "
+                f"losses at values fixed beforehand; a Quantile is tested whatever the range."
+            )
 
     def _fields(self) -> dict[str, Any]:
         """The fields that say something about this risk, by name."""
@@ -560,3 +581,8 @@ class Risk:
 
     def __str__(self) -> str:
         return self.says()
+
+
+def _listed(statistics: Iterable[type[Statistic]]) -> str:
+    """Write how statistics are made, with their defaults."""
+    return ", ".join(f"{statistic.__name__}()" for statistic in statistics)

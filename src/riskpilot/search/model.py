@@ -32,13 +32,9 @@ def values_and_variances(validation: ValidationLosses) -> tuple[FloatArray, Floa
 
     Variances are NaN where the noise is not known.
     """
-    variances = []
-    for risk in validation.problem.risks:
-        summary = validation.risks[risk.name].summary
-        variances.append(((risk.top - risk.bottom) * summary.standard_error) ** 2)
     error = validation.free_error
-    variances.append(np.full(len(validation.free), np.nan) if error is None else error**2)
-    return np.column_stack([validation.values, validation.free]), np.column_stack(variances)
+    free = np.full(len(validation.free), np.nan) if error is None else error
+    return validation.objectives, np.column_stack([validation.standard_errors, free]) ** 2
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def ends_and_latin_hypercube(slot: int, size: int, rng: np.random.Generator) -> 
 
 
 def uniform(slot: int, size: int, rng: np.random.Generator) -> float:
-    """Draw the place of a parameter uniformly at random, as the paper's Algorithm 1 does.
+    """Draw the place of a parameter uniformly at random, as the paper's Algorithm 2 does.
 
     Parameters
     ----------

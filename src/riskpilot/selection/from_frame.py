@@ -1,10 +1,11 @@
 """Selecting from a long table: a frame, or a file that may have more rows than memory holds."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from riskpilot.errors import ProblemError, TableError
+from riskpilot.errors import ProblemError, TableError, shown
 from riskpilot.guarantee import (
     Procedure,
     Question,
@@ -15,6 +16,7 @@ from riskpilot.guarantee import (
 )
 from riskpilot.losses import calibration_losses, check_disjoint, validation_losses
 from riskpilot.problem import Problem, Risk
+from riskpilot.selection.file_ledger import enter, ledger_beside, recorded_draw
 from riskpilot.selection.from_table import check_limits, every_config
 from riskpilot.selection.verdict import Selection, conclude
 from riskpilot.statistics import Mean, WorstGroup
@@ -30,6 +32,7 @@ def select_from_frame(
     split: str | float = "split",
     procedure: Procedure = fixed_sequence,
     seed: int = 0,
+    ledger: str | Path | None = "beside",
 ) -> Selection:
     """Select among configurations whose losses stand in a table, one row for each example.
 
@@ -57,7 +60,11 @@ def select_from_frame(
         How several candidates are tested.
     seed : int, default 0
         Another seed makes another draw of the order in which bets see the calibration examples. A
-        split is drawn from a seed other than 0, and freshly where it is 0.
+        split is drawn from a seed other than 0. Where it is 0, the draw is that of the ledger, and
+        a fresh one where the ledger has none.
+    ledger : str, Path or None, default "beside"
+        The file that counts the questions to this table. By default it lies beside a local file,
+        named after it; frames, globs and addresses have none. None keeps no count.
 
     Returns
     -------
@@ -101,18 +108,45 @@ def select_from_frame(
         )
     check_limits(problem)
     check_procedure(procedure)
-    draw = seed if seed and not isinstance(split, str) else None
-    columns = named_columns(config, example, split, draw)
+    columns = named_columns(config, example, split)
+    counted_in = _ledger(frame, ledger)
+    if not isinstance(split, str):
+        draw = seed or (counted_in and recorded_draw(counted_in, columns.to_dict())) or None
+        columns = replace(columns, draw=draw)
     if example is None and not isinstance(frame, str | Path):
         raise TableError(
             "The rows of a frame are told apart by the ids of their examples, but example is None. "
             'Name their column: example="question_id".'
         )
     with open_table(frame, columns, wanted_columns(problem)) as table:
-        return _select(problem, table, procedure, seed)
+        return _select(problem, table, procedure, seed, counted_in)
 
 
-def _select(problem: Problem, table: LongTable, procedure: Procedure, seed: int) -> Selection:
+def _ledger(frame: Any, ledger: str | Path | None) -> Path | None:
+    """Find the file that counts the questions to a table, if there is one."""
+    if ledger is None or isinstance(ledger, Path):
+        return ledger
+    if not isinstance(ledger, str):
+        raise TableError(
+            f"ledger is the file that counts the questions to a table, or None, but it is "
+            f"{shown(ledger)}. Leave it out for a ledger beside the table."
+        )
+    if ledger != "beside":
+        return Path(ledger)
+    return ledger_beside(frame) if isinstance(frame, str | Path) and _is_file(frame) else None
+
+
+def _is_file(path: str | Path) -> bool:
+    """Say whether a path is that of one local file."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _select(
+    problem: Problem, table: LongTable, procedure: Procedure, seed: int, ledger: Path | None
+) -> Selection:
     """Settle the test by validation losses, then read the calibration losses of its candidates."""
     seen = validation_losses(problem, table.read("validation", free=problem.minimize))
     plan = freeze_plan(seen, procedure=procedure, seed=seed)
@@ -122,9 +156,10 @@ def _select(problem: Problem, table: LongTable, procedure: Procedure, seed: int)
         problem, table.read("calibration", rows=plan.order, free=problem.minimize)
     )
     check_disjoint(seen, sealed, plan.order)
+    use = None if ledger is None else enter(ledger, question, sealed.digest())
     result = run_test(plan, sealed, procedure, rows=range(len(plan.order)))
     background = every_config(table.configs, seen.n_configs)
-    return conclude(question, seen, result, background=background)
+    return conclude(question, seen, result, use, background)
 
 
 def wanted_columns(problem: Problem) -> Wanted:

@@ -1,6 +1,7 @@
 """Selecting from a table: the losses of every configuration are already there."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from riskpilot.losses import (
     validation_losses,
 )
 from riskpilot.problem import Problem
+from riskpilot.selection.file_ledger import enter
 from riskpilot.selection.verdict import Selection, conclude
 
 
@@ -44,6 +46,7 @@ def select_from_losses(
     validation_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
     calibration_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
     seed: int = 0,
+    ledger: str | Path | None = None,
 ) -> Selection:
     """Select among n configurations whose losses are all there (the paper's Algorithm 2).
 
@@ -75,6 +78,8 @@ def select_from_losses(
     seed : int, default 0
         The order in which the betting test sees the calibration examples is drawn from the
         validation losses; another seed makes another draw.
+    ledger : str or Path, optional
+        A file that counts the questions to these losses.
 
     Returns
     -------
@@ -119,13 +124,15 @@ def select_from_losses(
     known = None if order is None else _checked_order(order, seen.n_configs)
     plan = freeze_plan(seen, procedure=procedure, seed=seed, known_order=known)
     question = Question(problem, plan, procedure, names)
-    check_memory(validation, calibration)
+    check_memory(validation, calibration, problem.minimize)
     sealed = calibration_losses(problem, calibration)
     check_same_configs(seen, sealed)
     if seen.n_examples:
         check_disjoint(seen, sealed)
+    opened = sealed.digest(plan.order)
+    use = None if ledger is None else enter(Path(ledger), question, opened)
     result = run_test(question.plan, sealed, procedure)
-    return conclude(question, seen, result, background=every_config(names, seen.n_configs))
+    return conclude(question, seen, result, use, every_config(names, seen.n_configs))
 
 
 def seen_losses(

@@ -176,7 +176,7 @@ def conclude(
     background: Background | None = None,
 ) -> Selection:
     """Choose among the candidates that passed, and issue the certificate."""
-    certificate = issue(question, result, use or Use())
+    certificate = issue(question, result, use)
     return Selection(
         question.problem,
         certificate.config,

@@ -97,7 +97,7 @@ def compare(
     """Compute a certificate again, whole, and describe every field that differs."""
     asked = Problem.from_dict(certificate.problem)
     spend = certificate.use["spend"]
-    problem = Problem(asked.risks, asked.minimize, asked.delta * spend)
+    problem = asked.spending(spend)
     brought = _as_asked(certificate, problem, brought)
     known_order = [candidate["row"] for candidate in certificate.candidates]
     seen = seen_losses(
@@ -175,13 +175,13 @@ def _trials(certificate: Certificate, brought: Brought) -> tuple[int, ...] | Non
 
 
 def _use(certificate: Certificate, brought: Brought) -> Use:
-    """Say which use of the data it is, by the ledger where there is one; tables have none."""
+    """Say which use of the data it is, by the ledger where there is one."""
     if brought.use is not None:
         return brought.use
     created, versions = certificate.created, certificate.versions
-    if certificate.trials is None:
-        return Use(created=created, versions=versions)
     use = certificate.use
+    if certificate.trials is None and use["ledger"] is None:
+        return Use(created=created, versions=versions)
     return Use(use["number"], use["ledger"], tuple(use["elsewhere"]), created, versions)
 
 

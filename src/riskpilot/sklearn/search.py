@@ -28,10 +28,8 @@ from riskpilot.sklearn.shared import (
     WithPromise,
     deal,
     delegated,
-    read_losses,
     require_estimator,
     require_y,
-    results_table,
 )
 from riskpilot.study import (
     check_choices,
@@ -73,9 +71,10 @@ class RiskControlledSearch(WithPromise):
         them.
     pos_label : label, optional
         The positive class; by default the larger of two.
-    validation_size : float, default 0.2
-        The share of the data on which configurations are compared.
-    calibration_size : float, default 0.3
+    validation_size : float, default 1 / 6
+        The share of the data on which configurations are compared: half of what they are tested
+        on, as `split_labelled` recommends.
+    calibration_size : float, default 1 / 3
         The share of the data on which they are tested.
     safe : mapping, optional
         Parameters known to keep the risks low.
@@ -93,11 +92,12 @@ class RiskControlledSearch(WithPromise):
     cv_results_ : dict
         Every configuration in columns.
     best_estimator_ : estimator
-        The certified model; not there where nothing was certified.
+        The certified model. Where nothing was certified it is not there, as the two below, and the
+        error says why.
     best_params_ : dict
-        Its parameters; not there where nothing was certified.
+        Its parameters.
     best_index_ : int
-        Its row in ``cv_results_``; not there where nothing was certified.
+        Its row in ``cv_results_``.
 
     Examples
     --------
@@ -127,8 +127,8 @@ class RiskControlledSearch(WithPromise):
         n_trials: int | None = 30,
         losses: Mapping[str, LossFunction] | None = None,
         pos_label: Any = None,
-        validation_size: float = 0.2,
-        calibration_size: float = 0.3,
+        validation_size: float = 1 / 6,
+        calibration_size: float = 1 / 3,
         safe: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         random_state: Any = None,
@@ -197,14 +197,8 @@ class RiskControlledSearch(WithPromise):
         require_y(self, y)
         rng = check_random_state(self.random_state)
         train, validation, calibration = self._split(X, y, (X_val, y_val), (X_cal, y_cal), rng)
-        losses = read_losses(
-            self.risks,
-            self.minimize,
-            self.delta,
-            functions={} if self.losses is None else self.losses,
-            classes=np.unique(np.asarray(train[1])) if is_classifier(self.estimator) else None,
-            pos_label=self.pos_label,
-        )
+        classes = np.unique(np.asarray(train[1])) if is_classifier(self.estimator) else None
+        losses = self._losses_for(classes, self.losses)
         distributions = {name: _distribution(name, given) for name, given in self.space.items()}
         for name, distribution in distributions.items():
             check_choices(name, distribution, ProblemError)
@@ -227,22 +221,15 @@ class RiskControlledSearch(WithPromise):
             timeout=self.timeout,
             callbacks=[lambda study, trial: _drop_dominated(study, losses.problem, models)],
         )
-        for name in ("best_estimator_", "best_params_", "best_index_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
         self.study_ = study
         # Models that others dominate by their means are gone, so that the plan must go by means.
-        self.selection_ = select(study, smooth=False)
-        self.cv_results_ = results_table(self.selection_)
-        some = next(iter(models.values()))
-        if hasattr(some, "n_features_in_"):
-            self.n_features_in_ = some.n_features_in_
-        if hasattr(some, "feature_names_in_"):
-            self.feature_names_in_ = some.feature_names_in_
+        self._keep(select(study, smooth=False), next(iter(models.values())))
         chosen = self.selection_.certificate.chosen
         if chosen is not None:
             self.best_index_ = self.selection_.plan.order[chosen]
             self.best_params_ = dict(self.selection_.candidates[chosen])
             self.best_estimator_ = models[self.selection_.background.numbers[self.best_index_]]
+        self._warn_unless_certified()
         return self
 
     def _check_settings(self) -> None:

@@ -1,5 +1,6 @@
 """What the estimators share: losses by name, the split of the data, and the refusal to guess."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -47,16 +48,67 @@ class WithPromise(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """The base of both estimators: it holds a selection, and refuses to predict without one."""
 
     estimator: Any
+    risks: Any
+    minimize: str
+    delta: float
+    pos_label: Any
     selection_: Selection
+    cv_results_: dict[str, Any]
+
+    def _losses_for(
+        self, classes: Array | None, functions: Mapping[str, LossFunction] | None = None
+    ) -> "Losses":
+        """Read what is limited and what is minimised. ``classes``: None for a regressor."""
+        return read_losses(
+            self.risks,
+            self.minimize,
+            self.delta,
+            functions={} if functions is None else functions,
+            classes=classes,
+            pos_label=self.pos_label,
+        )
+
+    def _keep(self, selection: Selection, fitted: Any) -> None:
+        """Keep a selection in the place of an earlier one, and what a fitted model says of its
+        features."""
+        for name in ("best_estimator_", "best_params_", "best_index_"):
+            self.__dict__.pop(name, None)
+        self.selection_ = selection
+        self.cv_results_ = results_table(selection)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(fitted, name):
+                setattr(self, name, getattr(fitted, name))
 
     def _check_certified(self) -> None:
         """Refuse to go on where nothing was certified."""
         check_is_fitted(self, "selection_")
         if self.selection_.config is None:
-            raise NotCertifiedError(
-                f"{type(self).__name__} does not predict: {self.selection_.message}\n"
-                f"Loosen a limit, raise delta, or bring more calibration data, and fit again."
+            raise NotCertifiedError(f"{type(self).__name__} does not predict: {self._why_not()}")
+
+    def _why_not(self) -> str:
+        """Say why nothing was certified, and the way out."""
+        return (
+            f"{self.selection_.message}\n"
+            f"Loosen a limit, raise delta, or bring more calibration data, and fit again."
+        )
+
+    def _warn_unless_certified(self) -> None:
+        """Warn at the end of `fit` where nothing was certified; `predict` will refuse."""
+        if self.selection_.config is None:
+            warnings.warn(
+                f"{type(self).__name__} will not predict: {self._why_not()}",
+                UserWarning,
+                stacklevel=3,
             )
+
+    def __getattr__(self, name: str) -> Any:
+        """Explain why a fitted search has no best configuration, where it has none."""
+        if name.startswith("best_") and "selection_" in vars(self):
+            raise AttributeError(
+                f"{type(self).__name__} has no {name}, because nothing was certified: "
+                f"{self._why_not()}"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "selection_")
@@ -353,9 +405,8 @@ def results_table(selection: Selection) -> dict[str, Any]:
         column = np.empty(n, dtype=object)
         column[:] = [config.get(name) for config in configs]
         table[f"param_{name}"] = column
-    for risk in problem.risks:
-        summary = selection.validation.risks[risk.name].summary
-        table[f"validation_{risk.label}"] = risk.from_unit(summary.mean)
+    for risk, values in zip(problem.risks, selection.validation.values.T, strict=True):
+        table[f"validation_{risk.label}"] = np.array(values)
     table[f"validation_{problem.minimize}"] = np.array(selection.validation.free)
     order = list(selection.plan.order)
     for i, risk in enumerate(problem.risks):

@@ -20,10 +20,8 @@ from riskpilot.sklearn.shared import (
     WithPromise,
     deal,
     delegated,
-    read_losses,
     require_estimator,
     require_y,
-    results_table,
 )
 from riskpilot.statistics import Mean
 
@@ -62,8 +60,9 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
     abstain_label : label, optional
         What `predict` gives to examples handed over: -1 by default, "abstain" where classes are
         text. It must not be a class.
-    validation_size : float, default 0.5
-        The share of the data that compares thresholds. None is needed with ``order="monotone"``.
+    validation_size : float, default 1 / 3
+        The share of the data that compares thresholds, as `split_labelled` recommends; the rest
+        calibrates. None is needed with ``order="monotone"``.
     order : "searched" or "monotone", default "searched"
         How the testing order is found. "monotone" is for one threshold and metrics that can only
         grow along it, such as false_positive_rate as the threshold falls: the order from safe to
@@ -111,7 +110,7 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         n_thresholds: int = 100,
         pos_label: Any = None,
         abstain_label: Any = None,
-        validation_size: float = 0.5,
+        validation_size: float = 1 / 3,
         order: str = "searched",
         random_state: Any = None,
     ) -> None:
@@ -166,14 +165,7 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         else:
             calibration, validation = (X, y), (X_val, y_val)
         self.classes_ = np.asarray(self.estimator.classes_)
-        losses = read_losses(
-            self.risks,
-            self.minimize,
-            self.delta,
-            functions={},
-            classes=self.classes_,
-            pos_label=self.pos_label,
-        )
+        losses = self._losses_for(self.classes_)
         if not (self.abstain is None or isinstance(self.abstain, bool | np.bool_)):
             raise ProblemError(
                 f"abstain is True or False, or None where the metrics say it, but it is "
@@ -214,12 +206,10 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
 
     def _finish(self, selection: Selection) -> Self:
         """Keep the verdict in the attributes of a fitted estimator."""
-        self.selection_ = selection
-        self.cv_results_ = results_table(self.selection_)
-        if hasattr(self.estimator, "n_features_in_"):
-            self.n_features_in_ = self.estimator.n_features_in_
+        self._keep(selection, self.estimator)
         if self.selection_.config is not None:
             self.best_params_ = self.selection_.config
+        self._warn_unless_certified()
         return self
 
     def predict(self, X: Any) -> Any:

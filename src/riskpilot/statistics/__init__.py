@@ -16,7 +16,7 @@ from riskpilot.statistics.kinds.group_gap import GroupGap
 from riskpilot.statistics.kinds.mean import Mean
 from riskpilot.statistics.kinds.quantile import Quantile
 from riskpilot.statistics.kinds.ratio import Ratio
-from riskpilot.statistics.kinds.registry import STATISTICS, from_dict, is_statistic
+from riskpilot.statistics.kinds.registry import STATISTICS, argument_of, from_dict, is_statistic
 from riskpilot.statistics.kinds.worst_group import WorstGroup
 from riskpilot.statistics.means import shuffled
 from riskpilot.statistics.samples import Groups, Limit, TestSettings
@@ -50,6 +50,7 @@ __all__ = [
     "Summary",
     "TestSettings",
     "WorstGroup",
+    "argument_of",
     "family_named",
     "from_dict",
     "is_statistic",

@@ -73,6 +73,7 @@ class Contrast(Grouped):
     steers: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
     least_groups: ClassVar[int] = 2
+    of_losses: ClassVar[bool] = False
 
     directed: bool = False
 

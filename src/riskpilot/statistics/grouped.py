@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from riskpilot.common import Array, FloatArray, IntArray, is_flag, is_name
+from riskpilot.common import Array, FloatArray, IntArray, Places, is_flag, is_name
 from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.statistics.kinds.base import Statistic
-from riskpilot.statistics.samples import Groups, Places
+from riskpilot.statistics.samples import Groups
 from riskpilot.statistics.summaries import (
     AnySummary,
     GroupName,

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from riskpilot.common import BoolArray, FloatArray, IntArray
+from riskpilot.common import BoolArray, FloatArray, IntArray, Places
 from riskpilot.statistics.families import Start, family_named
 from riskpilot.statistics.kinds.base import Statistic
-from riskpilot.statistics.samples import Groups, Places, Sample, TestSettings
+from riskpilot.statistics.samples import Groups, Sample, TestSettings
 from riskpilot.statistics.summaries import AnySummary, Recorded, Summary, stacked
 from riskpilot.statistics.sums import Gatherer, WeightedSums
 

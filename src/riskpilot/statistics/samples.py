@@ -4,14 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-from riskpilot.common import FloatArray, IntArray
+from riskpilot.common import FloatArray, IntArray, Places
 from riskpilot.statistics.families import Start
 from riskpilot.statistics.summaries import AnySummary, GroupName
-
-Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)

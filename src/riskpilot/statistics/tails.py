@@ -28,6 +28,7 @@ class Tail(Statistic):
 
     steers: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = True
+    argument = ("level", float)
 
     level: float = 0.95
 
@@ -40,6 +41,10 @@ class Tail(Statistic):
                 f"{shown(self.level)}. Use level=0.95 for the worst 5 % of the losses."
             )
         object.__setattr__(self, "level", level)
+
+    @property
+    def of_complements(self) -> bool:
+        return False
 
     def value_range(self, low: float, high: float) -> tuple[float, float]:
         return low, high

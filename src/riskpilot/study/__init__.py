@@ -1,7 +1,7 @@
 """Optuna's side: studies that carry a problem, their sampler, their losses, their selection."""
 
+from riskpilot.study.adopting import adopt
 from riskpilot.study.as_tables import (
-    existing_storage,
     export_losses,
     hide_password,
     is_storage,
@@ -20,7 +20,8 @@ from riskpilot.study.sampler import GuidedSampler, sampler_for, search_snapshot
 from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.study.space import Space, check_choices, from_unit, n_values, to_unit
 from riskpilot.study.status import QuestionStatus, RiskStatus, Status, study_status
-from riskpilot.study.storages import as_storage
+from riskpilot.study.storages import as_storage, existing_storage
+from riskpilot.study.telling import tell
 from riskpilot.study.workers import work
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "RiskStatus",
     "Space",
     "Status",
+    "adopt",
     "as_storage",
     "audit",
     "check_choices",
@@ -60,6 +62,7 @@ __all__ = [
     "study_losses",
     "study_status",
     "suggest_limits",
+    "tell",
     "to_unit",
     "validation_of",
     "verify",

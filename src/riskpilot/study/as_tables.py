@@ -2,27 +2,24 @@
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import optuna
-from optuna.storages import BaseStorage
 
-from riskpilot.errors import StudyError, TableError
+from riskpilot.errors import StudyError
 from riskpilot.study.creation import load_study
 from riskpilot.study.kept.records import joined, problem_of, read_calibration, read_validation
 from riskpilot.study.kept.trials import finished
 from riskpilot.study.questions.question_ledger import ledger
 from riskpilot.study.storages import (
     clear_errors,
+    existing_storage,
     hide_password,
     is_storage,
-    open_storage,
     without_password,
 )
 from riskpilot.tables import LossTable, save_losses
 
 __all__ = [
-    "existing_storage",
     "export_losses",
     "hide_password",
     "is_storage",
@@ -40,7 +37,7 @@ def open_study(
     ``artifacts``: the folder of its losses, where it is not the one beside the file.
     """
     shown = hide_password(address)
-    with clear_errors(address, TableError):
+    with clear_errors(address):
         storage = existing_storage(address)
         names = optuna.get_all_study_names(storage)
     if study_name is None and len(names) == 1:
@@ -128,32 +125,3 @@ def export_losses(study: optuna.Study, path: str | Path) -> Path:
         calibration=table.calibration,
         configs=table.configs,
     )
-
-
-def existing_storage(address: str) -> str | BaseStorage:
-    """Open the storage at an address or in a file that exists."""
-    if "://" not in address:
-        _existing(address, Path(address))
-    else:
-        try:
-            parts = urlsplit(address)
-        except ValueError as error:
-            raise TableError(
-                f"The storage {hide_password(address)!r} cannot be opened: "
-                f"{without_password(str(error), address)}. Give an address such as "
-                f"sqlite:///study.db."
-            ) from None  # the chained error could show the password
-        if parts.scheme.startswith("sqlite") and parts.path.strip("/"):
-            _existing(address, Path(parts.path[1:]))
-    with clear_errors(address, TableError):
-        return open_storage(address)
-
-
-def _existing(address: str, path: Path) -> Path:
-    """Return the path of a file that exists; SQLite would make an empty one of a slip."""
-    if not path.is_file():
-        raise TableError(
-            f"There is no study at {hide_password(address)!r}: the file {str(path)!r} does not "
-            f"exist. Give the path relative to the folder in which the command runs."
-        )
-    return path

@@ -18,13 +18,21 @@ from riskpilot.problem import Problem
 from riskpilot.study.kept.loss_store import attach_store, chosen_store
 from riskpilot.study.kept.records import (
     PROBLEM_KEY,
+    SAFE_KEY,
+    SETTINGS_KEY,
     problem_of,
     settings_of,
     write_problem,
     write_settings,
 )
 from riskpilot.study.sampler import LARGEST_SEED, sampler_for
-from riskpilot.study.storages import address_of, clear_errors, hide_password, open_storage
+from riskpilot.study.storages import (
+    address_of,
+    clear_errors,
+    existing_storage,
+    hide_password,
+    open_storage,
+)
 
 logging.getLogger("riskpilot").addHandler(logging.NullHandler())  # quiet until somebody listens
 
@@ -117,6 +125,8 @@ def create_study(
                 f"storage already. Write load_if_exists=True to go on with it, or give another "
                 f"study_name."
             ) from error
+    if PROBLEM_KEY not in study.user_attrs:
+        _check_new(study, problem)
     attach_store(study, store)
     if PROBLEM_KEY in study.user_attrs:
         return _continued(study, problem, sampler)
@@ -129,7 +139,7 @@ def create_study(
         study.set_metric_names([*(risk.title for risk in problem.risks), problem.minimize])
     study.sampler = sampler or sampler_for(study, problem, seed)
     if first is not None:
-        study.enqueue_trial(first, user_attrs={"riskpilot:safe": True})
+        study.enqueue_trial(first, user_attrs={SAFE_KEY: True})
     return study
 
 
@@ -182,8 +192,8 @@ def load_study(
             'Write load_study(storage="sqlite:///study.db").'
         )
     with clear_errors(storage):
-        opened = _opened(storage)
-        assert opened is not None
+        # A slip in the name of a file must not leave an empty database behind.
+        opened = existing_storage(storage) if isinstance(storage, str | Path) else storage
         try:
             study = optuna.load_study(study_name=study_name, storage=opened)
         except KeyError as error:
@@ -195,6 +205,23 @@ def load_study(
             ) from error
     attach_store(study, chosen_store(opened, artifact_store))
     return _continued(study, problem_of(study), sampler)
+
+
+def _check_new(study: optuna.Study, problem: Problem) -> None:
+    """Refuse to write a problem into a study that others made.
+
+    A study of riskpilot's may lack its problem, where its maker was killed in between; it has no
+    trials yet, and no attributes but its settings.
+    """
+    has_trials = bool(study.get_trials(deepcopy=False))
+    foreign = study.user_attrs.keys() - {SETTINGS_KEY}
+    if has_trials or foreign or len(study.directions) != 1 + len(problem.risks):
+        raise StudyError(
+            f"create_study goes on with studies that riskpilot made, but the study "
+            f"{study.study_name!r} in this storage is one of plain Optuna's; it was left as it is. "
+            f"Give another study_name, or take its finished trials over with "
+            f"riskpilot.adopt(study, problem, losses)."
+        )
 
 
 def _enqueued(safe: object) -> dict[str, Any]:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import optuna
 from optuna.trial import TrialState
 
-from riskpilot.common import TimeLimitError, plain_configs, within
-from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
+from riskpilot.common import TimeLimitError, within
+from riskpilot.errors import RiskpilotError, StudyError, shown
 from riskpilot.guarantee import as_number
 from riskpilot.losses import Evaluation, check_ids
 from riskpilot.problem import Problem
@@ -23,12 +23,9 @@ from riskpilot.study.kept.records import (
     problem_of,
     read_calibration,
     read_validation,
-    validation_of,
-    write_evaluation,
 )
-from riskpilot.study.kept.trials import finished
-from riskpilot.study.space import check_drawn
 from riskpilot.study.storages import address_of, get_trial, storage_of, without_password
+from riskpilot.study.telling import Recorder, optuna_values
 
 logger = logging.getLogger("riskpilot")
 
@@ -110,23 +107,14 @@ def objective(
         )
     check_ids(validation_ids, calibration_ids)
     store_of(study)  # before an evaluation is spent
-    sizes = _ValidationSize(study)
+    recorder = Recorder(study, problem)
 
     def record(trial: optuna.Trial) -> tuple[float, ...]:
         written = _recovered(study, problem, trial)
         try:
             if written is None:
                 evaluation = within(time_limit, evaluate, trial)
-                if not isinstance(evaluation, Evaluation):
-                    raise LossError(
-                        f"The evaluation of a trial must return an Evaluation, but it returned a "
-                        f"{type(evaluation).__name__}. Write return Evaluation(validation={{...}}, "
-                        f"calibration={{...}})."
-                    )
-                plain_configs([trial.params], StudyError)  # a certificate must be able to name it
-                for name, value in trial.params.items():
-                    check_drawn(name, trial.distributions[name], value)
-                written = write_evaluation(study, trial, problem, evaluation, sizes.known())
+                written = recorder.write(trial, evaluation)
         except optuna.TrialPruned:
             raise
         except Exception as error:
@@ -137,29 +125,9 @@ def objective(
                 raise
             logger.warning("Trial %d failed: %s", trial.number, message)
             return (math.nan,) * (len(problem.risks) + 1)  # Optuna marks the trial as failed
-        return _values(problem, written)
+        return optuna_values(problem, written)
 
     return record
-
-
-class _ValidationSize:
-    """How many validation examples the trials of a study have: as many as its first one."""
-
-    def __init__(self, study: optuna.Study) -> None:
-        self._study = study
-        self._n: int | None = None
-
-    def known(self) -> int | None:
-        """Return that number, or None before the first trial has finished."""
-        if self._n is None:  # asked until there is a finished trial, and then never again
-            records = finished(self._study).records
-            self._n = records[0].n_validation if records else None
-        return self._n
-
-
-def _values(problem: Problem, record: Record) -> tuple[float, ...]:
-    """Return what Optuna sees of a trial: the validation risks and the free objective."""
-    return (*validation_of(problem, [record]).values[0].tolist(), record.free)
 
 
 def _recovered(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Record | None:

@@ -10,12 +10,13 @@ import optuna
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.search_space import intersection_search_space
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.common import one_thread
 from riskpilot.common.arrays import FloatArray
-from riskpilot.errors import ProblemError, shown
+from riskpilot.errors import ProblemError, StudyError, shown
 from riskpilot.guarantee import MOST_EXAMPLES, Interval, SearchOutline, is_whole, region_of
+from riskpilot.losses import was_used_as_number
 from riskpilot.problem import Problem
 from riskpilot.search import (
     GUIDED,
@@ -41,7 +42,12 @@ from riskpilot.study.kept.trials import (
 )
 from riskpilot.study.proposals import best_new_point
 from riskpilot.study.space import Space, from_unit
-from riskpilot.study.storages import exclusive, set_trial_system_attr
+from riskpilot.study.storages import (
+    exclusive,
+    is_optimizing,
+    set_trial_state,
+    set_trial_system_attr,
+)
 
 LARGEST_SEED = 2**64 - 1
 # No study has more trials than this; a larger pool would only fill the memory.
@@ -102,12 +108,43 @@ class GuidedSampler(BaseSampler):
         self._n_calibration = n_calibration
         fresh = int(np.random.default_rng().integers(2**31))
         self._seed = fresh if seed is None else int(seed)
+        self._misled = False  # whether an objective gave its evaluation to Optuna
 
     def reseed_rng(self) -> None:
         """Do nothing: every draw depends on the trial's number, so that workers never repeat one.
 
         Optuna calls this in every worker.
         """
+
+    def before_trial(self, study: optuna.Study, trial: FrozenTrial) -> None:
+        """Refuse to go on where the last objective gave its evaluation to Optuna."""
+        if self._misled:
+            self._misled = False
+            set_trial_state(study, trial, TrialState.FAIL)
+            raise StudyError(
+                "study.optimize takes an objective that riskpilot made, but this one returns an "
+                "Evaluation to Optuna, which cannot keep it, so that its trial failed. Write "
+                "study.optimize(riskpilot.objective(study, evaluate), n_trials=...)."
+            )
+
+    def after_trial(
+        self,
+        study: optuna.Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        """Notice an evaluation that was given to Optuna instead of to riskpilot."""
+        if not was_used_as_number() or state != TrialState.FAIL:
+            return
+        if is_optimizing(study):
+            self._misled = True  # Optuna swallows what is raised here; the next trial raises
+            return
+        raise StudyError(
+            f"study.tell takes numbers, but got an Evaluation, so that trial {trial.number} "
+            f"failed. Use riskpilot.tell(study, trial, evaluation), and put this configuration in "
+            f"line again with study.enqueue_trial(trial.params)."
+        )
 
     def infer_relative_search_space(
         self, study: optuna.Study, trial: FrozenTrial

@@ -1,5 +1,7 @@
 """Figures of the ablations: budget, delta', sides of the region, p-values."""
 
+from collections.abc import Callable
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,6 +17,7 @@ from riskpilot.bench.shown.drawing import (
     free_label,
     panels,
     task_title,
+    tasks_with,
 )
 from riskpilot.bench.shown.summary import cell_label, compare
 
@@ -22,7 +25,7 @@ from riskpilot.bench.shown.summary import cell_label, compare
 def budget_figure(results: Results) -> Figure | None:
     """Draw the free objective for several numbers of evaluations on pruning."""
     task = "pruning"
-    if task not in _with(results, "guided"):
+    if task not in tasks_with(results, "guided"):
         return None
     figure = Figure(figsize=(8.4, 3.3), layout="constrained")
     colours = ("#D55E00", "#E69F00", "#0072B2")
@@ -80,25 +83,18 @@ def _sweep(
 
 def sided_figure(results: Results) -> Figure | None:
     """Draw the two-sided region against the one-sided one, for the paper's preset."""
-    tasks = _with(results, "one_sided")
-    if not tasks:
-        return None
-    figure, axes = panels(len(tasks))
-    for axis, task in zip(axes, tasks, strict=True):
+
+    def draw(axis: Axes, task: str) -> None:
         draw_line(results, task, axis, "paper", risk=None, label="two-sided region (paper preset)")
         draw_line(results, task, axis, "one_sided", risk=None)
-        _finish(axis, results, task)
-    add_legend(figure)
-    return figure
+
+    return _by_task(results, "one_sided", draw)
 
 
 def p_values_figure(results: Results) -> Figure | None:
     """Draw the dense grid under three families of p-values: the effect of the test alone."""
-    tasks = _with(results, "dense")
-    if not tasks:
-        return None
-    figure, axes = panels(len(tasks))
-    for axis, task in zip(axes, tasks, strict=True):
+
+    def draw(axis: Axes, task: str) -> None:
         for family, label, style in (
             ("auto", "binomial or betting (default)", ("#0072B2", "o", "-")),
             ("hoeffding_bentkus", "Hoeffding-Bentkus", ("#E69F00", "s", "-")),
@@ -107,17 +103,19 @@ def p_values_figure(results: Results) -> Figure | None:
             draw_line(
                 results, task, axis, "dense", risk=None, style=style, label=label, family=family
             )
-        _finish(axis, results, task)
+
+    return _by_task(results, "dense", draw)
+
+
+def _by_task(results: Results, method: str, draw: Callable[[Axes, str], None]) -> Figure | None:
+    """Draw a panel of the free objective for each task on which a method was run."""
+    tasks = tasks_with(results, method)
+    if not tasks:
+        return None
+    figure, axes = panels(len(tasks))
+    for axis, task in zip(axes, tasks, strict=True):
+        draw(axis, task)
+        axis.set_title(task_title(task))
+        finish(axis, results, task, free_label(results.names[task][-1]))
     add_legend(figure)
     return figure
-
-
-def _with(results: Results, method: str) -> list[str]:
-    """Return the tasks on which a method was run."""
-    return [t for t in results.scope.tasks if results.get(t, results.cells[t][0], method)]
-
-
-def _finish(axis: Axes, results: Results, task: str) -> None:
-    """Give a panel of the free objective its title and its labels."""
-    axis.set_title(task_title(task))
-    finish(axis, results, task, free_label(results.names[task][-1]))

@@ -111,6 +111,11 @@ def add_legend(figure: Figure) -> None:
         figure.legend(handles.values(), handles, loc="outside lower center", ncols=columns)
 
 
+def tasks_with(results: Results, method: str) -> list[str]:
+    """Return the tasks on which a method was run."""
+    return [t for t in results.scope.tasks if results.get(t, results.cells[t][0], method)]
+
+
 def panels(n: int) -> tuple[Figure, Sequence[Axes]]:
     """Make a figure of ``n`` panels, three in a row."""
     columns = min(n, 3)

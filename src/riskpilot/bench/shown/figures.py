@@ -21,6 +21,7 @@ from riskpilot.bench.shown.drawing import (
     panels,
     risk_label,
     task_title,
+    tasks_with,
 )
 from riskpilot.bench.shown.summary import cell_label
 
@@ -78,7 +79,7 @@ def limits_figure(results: Results, task: str) -> Figure:
 def ratios_figure(results: Results) -> Figure | None:
     """Draw the free objective relative to the dense grid, every cell as a mark."""
     methods = ("guided", "paper", "one_sided", "hvi", "ehvi", "parego", "uniform", "random")
-    tasks = [t for t in results.scope.tasks if results.get(t, results.cells[t][0], "dense")]
+    tasks = tasks_with(results, "dense")
     if not tasks:
         return None
     figure = Figure(figsize=(9, 0.62 * len(tasks) + 1.6), layout="constrained")

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from riskpilot.bench.tasks import table
 from riskpilot.bench.tasks.task import (
+    SPLITS,
     Config,
-    IntArray,
     Losses,
     Split,
     Task,
@@ -20,12 +20,11 @@ from riskpilot.bench.tasks.task import (
     nearest,
     task_over_lam,
 )
-from riskpilot.common.arrays import FloatArray
+from riskpilot.common.arrays import FloatArray, Places
 from riskpilot.errors import TableError
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import GroupGap
 
-SPLITS: tuple[Split, ...] = ("validation", "held_out")
 GAP_CELLS = ((0.03,), (0.05,), (0.08,), (0.11,))
 CELLS = ((0.165,), (0.168,), (0.171,), (0.175,), (0.18,))
 
@@ -67,7 +66,7 @@ def load_fairness(path: str | Path, seed: int = 0) -> Task:
         answers = predictions[split]
         return {"error": answers.positive[nearest(lam, config["lam"])] != answers.label}
 
-    def free(split: Split, config: Config, rows: IntArray | None) -> float:
+    def free(split: Split, config: Config, rows: Places | None) -> float:
         answers = predictions[split]
         predicted, men = answers.positive[nearest(lam, config["lam"])], answers.male
         if rows is not None:
@@ -89,7 +88,7 @@ def load_fairness_gap(path: str | Path, seed: int = 0) -> Task:
         answers = predictions[split]
         return {"ddp": answers.positive[nearest(lam, config["lam"])], "sex": answers.male}
 
-    def free(split: Split, config: Config, rows: IntArray | None) -> float:
+    def free(split: Split, config: Config, rows: Places | None) -> float:
         answers = predictions[split]
         return mean_over(answers.positive[nearest(lam, config["lam"])] != answers.label, rows)
 

@@ -20,8 +20,8 @@ import numpy as np
 from optuna.distributions import FloatDistribution
 
 from riskpilot.bench.tasks.table import load, unpack_bits
-from riskpilot.bench.tasks.task import Config, IntArray, Losses, Split, Task, mean_over
-from riskpilot.common.arrays import FloatArray
+from riskpilot.bench.tasks.task import Config, Losses, Split, Task, mean_over
+from riskpilot.common.arrays import FloatArray, Places
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import Difference
 
@@ -74,7 +74,7 @@ def load_pruning(table_path: str | Path) -> Task:
             each[1:] += predictors[:, None] * (entering[:-1] - 1)
         return np.cumsum(each, axis=0)
 
-    def last_layer(split: Split, heads: int, tokens: int, leave: int) -> IntArray:
+    def last_layer(split: Split, heads: int, tokens: int, leave: int) -> Places:
         """Find the layer, counted from 0, after which each text leaves."""
         stays = confidence[heads, tokens][:, rows[split]] <= leave
         return np.asarray(np.count_nonzero(stays, axis=0), dtype=np.intp)
@@ -85,7 +85,7 @@ def load_pruning(table_path: str | Path) -> Task:
         right = correct[heads, tokens][:, rows[split]][layer, np.arange(len(layer))]
         return {"drop": full_right[rows[split]].astype(np.int8) - right}
 
-    def free(split: Split, config: Config, subset: IntArray | None) -> float:
+    def free(split: Split, config: Config, subset: Places | None) -> float:
         heads, tokens, leave = nearest(config)
         layer = last_layer(split, heads, tokens, leave)
         spent = costs(split, heads, tokens)[layer, np.arange(len(layer))]
@@ -147,7 +147,7 @@ def load_early_exit(table_path: str | Path) -> Task:
     one_layer = _layer_costs(table.settings, table.settings["heads"])[lengths]
     exit_costs = _exit_costs(table.settings, early)
 
-    def last_layer(split: Split, thresholds: FloatArray) -> IntArray:
+    def last_layer(split: Split, thresholds: FloatArray) -> Places:
         leaves = confidence[:, rows[split]] > thresholds[:, None]
         return np.where(leaves.any(axis=0), leaves.argmax(axis=0), early)
 
@@ -156,7 +156,7 @@ def load_early_exit(table_path: str | Path) -> Task:
         right = correct[:, rows[split]][layer, np.arange(len(layer))]
         return {"drop": correct[-1, rows[split]].astype(np.int8) - right}
 
-    def free(split: Split, config: Config, subset: IntArray | None) -> float:
+    def free(split: Split, config: Config, subset: Places | None) -> float:
         thresholds = _values(config, names)
         layer = last_layer(split, thresholds)
         readers = np.append(np.cumsum(np.where(thresholds < high, exit_costs, 0.0)), 0.0)

@@ -14,8 +14,8 @@ from optuna.distributions import FloatDistribution
 
 from riskpilot.bench.tasks import table
 from riskpilot.bench.tasks.task import (
+    SPLITS,
     Config,
-    IntArray,
     Losses,
     Split,
     Task,
@@ -23,11 +23,10 @@ from riskpilot.bench.tasks.task import (
     nearest,
     task_over_lam,
 )
-from riskpilot.common.arrays import FloatArray
+from riskpilot.common.arrays import FloatArray, Places
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import WorstGroup
 
-SPLITS: tuple[Split, ...] = ("validation", "held_out")
 MISCOVERAGE = 0.05
 WATERBIRDS_CELLS = ((0.155,), (0.165,), (0.175,), (0.185,))
 WATERBIRDS_WORST_CELLS = ((0.3,), (0.33,), (0.36,), (0.4,))
@@ -45,7 +44,7 @@ class Predictions:
     """Shape (L, n)."""
     passed: npt.NDArray[np.uint8]
     """Shape (L, n): how many thresholds of the grid the confidence reaches."""
-    group: npt.NDArray[np.intp]
+    group: Places
     """Shape (n,): 2 * label + spurious attribute."""
 
 
@@ -79,9 +78,7 @@ def load_selective_celeba(path: str | Path) -> Task:
     return _selective("selective_celeba", path, SELECTIVE_CELEBA_CELLS)
 
 
-def worst_group_error(
-    wrong: npt.NDArray[np.bool_], group: npt.NDArray[np.intp], rows: IntArray | None
-) -> float:
+def worst_group_error(wrong: npt.NDArray[np.bool_], group: Places, rows: Places | None) -> float:
     """Compute the largest error of a group that occurs, on the given rows; 1 where none occurs.
 
     ``wrong``, ``group``: shape (n,). The 1 keeps a classifier that answers nothing from being best.
@@ -125,7 +122,7 @@ def _robustness(name: str, path: str | Path, cells: Sequence[tuple[float, ...]])
     def losses(split: Split, config: Config) -> Losses:
         return {"error": predictions[split].wrong[nearest(lam, config["lam"])]}
 
-    def free(split: Split, config: Config, rows: IntArray | None) -> float:
+    def free(split: Split, config: Config, rows: Places | None) -> float:
         wrong = losses(split, config)["error"]
         return worst_group_error(wrong, predictions[split].group, rows)
 
@@ -144,7 +141,7 @@ def _worst(name: str, path: str | Path, cells: Sequence[tuple[float, ...]]) -> T
         wrong = predictions[split].wrong[nearest(lam, config["lam"])]
         return {"worst_group_error": wrong, "groups": predictions[split].group}
 
-    def free(split: Split, config: Config, rows: IntArray | None) -> float:
+    def free(split: Split, config: Config, rows: Places | None) -> float:
         return mean_over(predictions[split].wrong[nearest(lam, config["lam"])], rows)
 
     return task_over_lam(
@@ -176,7 +173,7 @@ def _selective(name: str, path: str | Path, cells: Sequence[tuple[float, ...]]) 
         wrong, answered = wrong_and_answered(split, config)
         return {"error": np.where(answered, wrong, np.nan), "miscoverage": ~answered}
 
-    def free(split: Split, config: Config, rows: IntArray | None) -> float:
+    def free(split: Split, config: Config, rows: Places | None) -> float:
         wrong, answered = wrong_and_answered(split, config)
         group = predictions[split].group
         if rows is not None:

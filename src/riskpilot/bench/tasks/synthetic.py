@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 from optuna.distributions import FloatDistribution
 
-from riskpilot.bench.tasks.task import Config, IntArray, Losses, Split, Task, mean_over
-from riskpilot.common.arrays import FloatArray
+from riskpilot.bench.tasks.task import Config, Losses, Split, Task, mean_over
+from riskpilot.common.arrays import FloatArray, Places
 from riskpilot.errors import ProblemError
 from riskpilot.problem import Problem, Risk
 
@@ -87,7 +87,7 @@ def synthetic(
             found[name] = u < mean if binary else u ** (1 / mean - 1)
         return found
 
-    def free(split: Split, config: Config, rows: IntArray | None) -> float:
+    def free(split: Split, config: Config, rows: Places | None) -> float:
         x = point(config)
         cost = uniform(split, x, n_risks) ** (1 / true_cost(x) - 1)
         return mean_over(cost, rows)

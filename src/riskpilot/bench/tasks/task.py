@@ -14,7 +14,7 @@ from optuna.distributions import (
 )
 from optuna.trial import BaseTrial
 
-from riskpilot.common.arrays import FloatArray
+from riskpilot.common.arrays import FloatArray, Places
 from riskpilot.errors import TableError
 from riskpilot.losses import Evaluation, value_of
 from riskpilot.problem import Problem, Risk
@@ -22,7 +22,7 @@ from riskpilot.statistics import Mean
 
 Config = dict[str, Any]
 Split = Literal["validation", "held_out"]
-IntArray = npt.NDArray[np.intp]
+SPLITS: tuple[Split, ...] = ("validation", "held_out")
 Losses = dict[str, npt.NDArray[Any]]
 
 
@@ -46,7 +46,7 @@ class Task:
     """Per-example losses of each risk, shape (size[split],) each; NaN where a risk is conditional
     and the example does not count; beside them what risks need there, such as groups. A continuous
     configuration goes to the nearest grid point."""
-    free: Callable[[Split, Config, IntArray | None], float]
+    free: Callable[[Split, Config, Places | None], float]
     """The free objective on the given rows of a split (all rows where None)."""
     grid: Sequence[Config] | None = None
     """Every configuration of the dense grid, or None where the space is too large for one."""
@@ -59,7 +59,7 @@ class Task:
         """Return the configuration that an Optuna trial proposes."""
         return {name: _suggest(trial, name, dist) for name, dist in self.space.items()}
 
-    def evaluate(self, trial: BaseTrial, calibration: IntArray | None = None) -> Evaluation:
+    def evaluate(self, trial: BaseTrial, calibration: Places | None = None) -> Evaluation:
         """Replay the evaluation of a trial: the function that a study's objective calls.
 
         ``calibration`` picks the held-out rows that serve as calibration (all where None), so that
@@ -80,7 +80,7 @@ class Task:
             },
         )
 
-    def grid_means(self, split: Split, rows: IntArray | None = None) -> dict[str, FloatArray]:
+    def grid_means(self, split: Split, rows: Places | None = None) -> dict[str, FloatArray]:
         """Compute each risk and the free objective at every point of the grid, (len(grid),) each.
 
         The mean of a conditional risk is over the examples that count, NaN where there is none.
@@ -109,7 +109,7 @@ def task_over_lam(
     n_trials: int,
     size: Mapping[Split, int],
     losses: Callable[[Split, Config], Losses],
-    free: Callable[[Split, Config, IntArray | None], float],
+    free: Callable[[Split, Config, Places | None], float],
     safe: float,
 ) -> Task:
     """Make a task of models that were trained for values ``lam``, shape (L,), of one weight.
@@ -131,7 +131,7 @@ def task_over_lam(
     )
 
 
-def mean_over(values: npt.NDArray[Any], rows: IntArray | None) -> float:
+def mean_over(values: npt.NDArray[Any], rows: Places | None) -> float:
     """Average values over the given rows, or over all of them."""
     return float(np.mean(values if rows is None else values[rows]))
 
@@ -145,7 +145,7 @@ def nearest(grid: FloatArray, value: float) -> int:
     return int(np.argmin(np.abs(grid - value)))
 
 
-def _value(risk: Risk, losses: Losses, rows: IntArray | None) -> float:
+def _value(risk: Risk, losses: Losses, rows: Places | None) -> float:
     """Compute a risk from the losses of one configuration on the given rows."""
     names = (risk.name, *risk.labels, *risk.numbers)
     given = {name: losses[name] if rows is None else losses[name][rows] for name in names}

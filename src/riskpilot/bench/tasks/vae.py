@@ -9,8 +9,8 @@ import numpy.typing as npt
 from optuna.distributions import FloatDistribution
 
 from riskpilot.bench.tasks.table import load
-from riskpilot.bench.tasks.task import Config, IntArray, Losses, Split, Task, mean_over
-from riskpilot.common.arrays import FloatArray
+from riskpilot.bench.tasks.task import Config, Losses, Split, Task, mean_over
+from riskpilot.common.arrays import FloatArray, Places
 from riskpilot.problem import Problem, Risk
 
 CELLS = ((0.015,), (0.02,), (0.03,), (0.04,), (0.05,))
@@ -35,7 +35,7 @@ def load_vae(table_path: str | Path) -> Task:
     def losses(split: Split, config: Config) -> Losses:
         return {"reconstruction": row(split, "mse", nearest(config)).copy()}
 
-    def free(split: Split, config: Config, rows: IntArray | None) -> float:
+    def free(split: Split, config: Config, rows: Places | None) -> float:
         return mean_over(row(split, "kld", nearest(config)), rows)
 
     return Task(

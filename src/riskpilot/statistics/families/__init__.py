@@ -63,9 +63,9 @@ def largest_passing_mean(
 ) -> float | None:
     """The largest empirical mean of ``n`` losses whose p-value is below ``delta``, or None.
 
-    eq:alpha_max for Hoeffding; its analogue for the other families. The betting test depends on
-    more than the mean: there it is the mean that passes about half of the time for losses of
-    standard deviation ``std`` (two-point losses where None).
+    For Hoeffding it is the paper's alpha_max, and its analogue for other families. The betting test
+    depends on more than the mean: there it is the mean that passes about half of the time for
+    losses of standard deviation ``std`` (two-point losses where None).
 
     >>> round(largest_passing_mean("hoeffding", 0.05, 5000, 0.1), 4)
     0.0348

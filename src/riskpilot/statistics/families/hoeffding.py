@@ -10,7 +10,9 @@ from riskpilot.statistics.families.base import Family, Sums, or_one, with_means
 
 
 def log_hoeffding(total: npt.ArrayLike, n: npt.ArrayLike, limit: float) -> FloatArray:
-    """Hoeffding, eq:p_value. ``total``: sums of losses, shape (n,); ``n``: how many were summed.
+    """Compute log p-values by Hoeffding's inequality, as in the body of the paper.
+
+    ``total``: sums of losses, shape (n,); ``n``: how many were summed.
 
     >>> round(float(np.exp(log_hoeffding(35, 1000, 0.05))), 4)
     0.6376

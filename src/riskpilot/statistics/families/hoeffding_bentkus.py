@@ -13,7 +13,10 @@ from riskpilot.statistics.families.binomial import as_share, largest_count, log_
 
 
 def log_hoeffding_bentkus(total: npt.ArrayLike, n: npt.ArrayLike, limit: float) -> FloatArray:
-    """Hoeffding-Bentkus, eq:HB_pval. ``total``: sums of losses, shape (n,)."""
+    """Compute log p-values by the smaller of two bounds, one of Hoeffding and one of Bentkus.
+
+    ``total``: sums of losses, shape (n,); ``n``: how many were summed.
+    """
     total, n, mean = with_means(total, n)
     clipped = np.minimum(mean, limit)
     h1 = rel_entr(clipped, limit) + rel_entr(1 - clipped, 1 - limit)  # 0 log 0 = 0

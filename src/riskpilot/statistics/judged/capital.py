@@ -4,7 +4,6 @@ The mathematics stands in `judged.testing`. Here it is computed, in blocks of la
 whose bets are made from what came before the block.
 """
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from riskpilot.common.arrays import FloatArray, IntArray
 from riskpilot.errors import ProblemError
 from riskpilot.statistics.sequential.bets import LARGEST_BET, slope
-from riskpilot.statistics.sequential.capital import next_block_end
+from riskpilot.statistics.sequential.labels import Bettor, at_the_start, running_sums
 
 # The shares of the capital that are bet with and without the judge.
 _SHARES = np.log([[0.9], [0.1]])
@@ -40,58 +39,29 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judged(Bettor):
     """What labels, and the scores beside them, say about n candidates so far.
 
     Attributes
     ----------
-    limit : array of shape (n,)
-        Limits on the unit scale, in (0, 1).
-    delta, power : float
-        The level that is played for, and how early: see `riskpilot.statistics.sequential.bets`.
-    horizon, pool : int
-        The number of labels that the unlabelled scores are shared out over, and their number.
+    pool : int
+        The number of unlabelled scores, which are shared out over the labels of the horizon.
     binary : bool
         Whether losses are 0/1; a wrong belief costs power only.
-    labels : int
-        How many labels there were.
     log_capitals : array of shape (2, n)
-        Logs of the capital with and without the judge.
-    best, target : array of shape (n,)
-        Logs of the largest mixed capital so far, and of the one that is played for.
-    counted : array of int, shape (n,)
-        How many labels counted.
+        Logs of the capital with and without the judge; ``best`` and ``target`` are of their mix.
     sums : array of shape (7, n)
         Over labels that counted: of losses, scores, squared losses, squared scores and products;
         then of all scores, and their number.
-    block_end : int
-        The label after which bets are made anew.
+    block : Block
+        What the bets of the present block are made of.
     """
 
-    limit: FloatArray
-    delta: float
-    power: float
-    horizon: int
     pool: int
     binary: bool
-    labels: int
     log_capitals: FloatArray
-    best: FloatArray
-    target: FloatArray
-    counted: IntArray
     sums: FloatArray
-    block_end: int
     block: Block
-
-    @property
-    def log_p(self) -> FloatArray:
-        """log p-values of "the risk is at its limit or above", shape (n,); valid at any time."""
-        return -self.best
-
-    @property
-    def crossed(self) -> npt.NDArray[np.bool_]:
-        """Which candidates have been shown to keep their limit at level delta, shape (n,)."""
-        return self.log_p < math.log(self.delta)
 
 
 def start_judged(
@@ -133,29 +103,18 @@ def start_judged(
     ProblemError
         Where a limit or delta does not lie in (0, 1), or a number is not positive.
     """
-    limits = np.broadcast_to(np.asarray(limit, dtype=np.float64), (n,)).copy()
-    fine = ((limits > 0) & (limits < 1)).all() and 0 < delta < 1
-    if not fine or horizon < 1 or pool < 0:
+    if pool < 0:
         raise ProblemError(
-            f"A judge needs limits and delta in (0, 1), a horizon of at least 1 and a pool of "
-            f"unlabelled scores, but they are {limit!r}, {delta!r}, {horizon!r} and {pool!r}. "
-            f"Put the losses on the unit scale first."
+            f"A judge's pool is a number of unlabelled scores, at least 0, but it is {pool!r}. "
+            f"Give the number of scores that there are."
         )
     zeros = np.zeros(n)
     state = Judged(
-        limit=limits,
-        delta=float(delta),
-        power=float(power),
-        horizon=int(horizon),
+        **at_the_start(n, limit, delta, horizon, power),
         pool=int(pool),
         binary=bool(binary),
-        labels=0,
         log_capitals=np.zeros((2, n)),
-        best=zeros,
-        target=np.full(n, math.log(1 / delta)),
-        counted=np.zeros(n, np.int64),
         sums=np.zeros((7, n)),
-        block_end=0,
         block=Block(zeros, zeros, zeros, zeros, zeros, zeros),
     )
     return next_block(state)
@@ -187,7 +146,7 @@ def within_block(
         each = np.repeat(bet * weight / np.maximum(k, 1), sizes, axis=1)
         logs = np.log1p(np.where(counts, bet * gain, 0.0))
         paths.append(logs + _by_label(np.log1p(each * distance), sizes))
-    path = _running(state.log_capitals, np.stack(paths))
+    path = running_sums(state.log_capitals, np.stack(paths))
     mixed = np.logaddexp.reduce(_SHARES[:, :, None] + path, axis=0)
     kept = np.where(counts, loss, 0.0)
     scores = score + _by_label(np.where(used, fresh, 0.0), sizes)
@@ -198,7 +157,7 @@ def within_block(
         log_capitals=path[:, :, -1],
         best=np.maximum(state.best, mixed.max(axis=1)),
         counted=state.counted + counts.sum(axis=1),
-        sums=_running(state.sums, np.stack(terms))[:, :, -1],
+        sums=running_sums(state.sums, np.stack(terms))[:, :, -1],
     )
 
 
@@ -231,13 +190,11 @@ def _bet(state: Judged, weight: FloatArray, k: FloatArray) -> FloatArray:
 
 def next_block(state: Judged) -> Judged:
     """Settle what the bets of the next block are made of, from the past alone."""
-    level = math.log(1 / state.delta)
     capital = np.logaddexp.reduce(_SHARES + state.log_capitals, axis=0)
-    target = np.where(capital >= state.target, capital + level, state.target)
+    target = state.next_target(capital)
     loss, score, loss2, score2, product, all_scores, number = state.sums
     n = np.maximum(state.counted, 1)
-    rate = (state.counted + 1) / (state.labels + 1)
-    all_counted = state.counted + rate * max(state.horizon - state.labels, 1)
+    all_counted = state.all_counted
     wanted = slope(state.delta, state.power, state.counted / all_counted, target - capital)
     block = Block(
         losses=np.maximum(loss2 - loss**2 / n, 0.0),
@@ -247,8 +204,7 @@ def next_block(state: Judged) -> Judged:
         centre=(state.limit + all_scores) / (1 + number),  # one score at the limit before the first
         wanted=wanted / np.sqrt(all_counted),
     )
-    end = next_block_end(state.labels, state.horizon)
-    return replace(state, target=target, block_end=end, block=block)
+    return replace(state, target=target, block_end=state.next_block_end, block=block)
 
 
 def _by_label(values: FloatArray, sizes: IntArray) -> FloatArray:
@@ -259,9 +215,3 @@ def _by_label(values: FloatArray, sizes: IntArray) -> FloatArray:
         starts = (np.cumsum(sizes) - sizes)[filled]
         result[:, filled] = np.add.reduceat(values, starts, axis=1)
     return result
-
-
-def _running(start: FloatArray, terms: FloatArray) -> FloatArray:
-    """Running sums along the last axis that go on from ``start``, which lacks that axis."""
-    joined = np.concatenate([start[:, :, None], terms], axis=2)
-    return np.asarray(np.add.accumulate(joined, axis=2)[:, :, 1:])

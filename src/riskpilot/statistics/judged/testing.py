@@ -40,8 +40,9 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.common.arrays import FloatArray
-from riskpilot.errors import LossError, LossRangeError
+from riskpilot.errors import LossError
 from riskpilot.statistics.judged.capital import Judged, next_block, start_judged, within_block
+from riskpilot.statistics.sequential.labels import check_unit, in_blocks
 
 __all__ = ["Judged", "add_judged", "log_judged", "start_judged"]
 
@@ -94,14 +95,11 @@ def add_judged(
     [True]
     """
     values, scores, pool = _checked(state, losses, labelled, unlabelled)
-    start = 0
-    while start < values.shape[1]:
-        stop = min(start + state.block_end - state.labels, values.shape[1])
-        state = within_block(state, values[:, start:stop], scores[:, start:stop], pool)
-        if state.labels == state.block_end:
-            state = next_block(state)
-        start = stop
-    return state
+
+    def add(state: Judged, some: slice) -> Judged:
+        return within_block(state, values[:, some], scores[:, some], pool)
+
+    return in_blocks(state, values.shape[1], add, next_block)
 
 
 def log_judged(
@@ -195,12 +193,7 @@ def _checked(
             f"are {state.labels + values.shape[1]}. Leave the later labels out."
         )
     for what, part in (("Losses", values), ("A judge's scores", scores), ("Its scores", pool)):
-        if (part < 0).any() or (part > 1).any():
-            worst = float(part.flat[np.nanargmax(np.abs(part - 0.5))])
-            raise LossRangeError(
-                f"{what} lie in [0, 1] on the unit scale, but one is {worst:g}. Put scores into "
-                f"the declared range of the losses before the labels are seen."
-            )
+        check_unit(what, part)
     scores = np.broadcast_to(scores, values.shape)
     _check_pattern(values, scores)
     return values, scores, np.broadcast_to(pool, (n, state.pool))

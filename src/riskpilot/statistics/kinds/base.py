@@ -26,7 +26,10 @@ class Statistic(ABC):
     ``needs_groups``: whether the groups of the examples stand beside the losses. ``from_zero``:
     whether losses must start at 0. ``exact``: whether its test compares the losses themselves with
     the limit, so that neither may be rounded. ``ends``: what a loss at an end of its range, or the
-    difference of two such losses, is on the unit scale.
+    difference of two such losses, is on the unit scale. ``noun``: what a comparison of two means is
+    called, as in "gap of recall"; None where there is nothing to compare. ``of_losses``: whether it
+    is of losses, which are better when smaller; groups may be compared by any rate. ``argument``:
+    the field that stands in brackets behind its name, and what it holds, where there is one.
     """
 
     kind: ClassVar[str]
@@ -37,6 +40,9 @@ class Statistic(ABC):
     from_zero: ClassVar[bool] = False
     exact: ClassVar[bool] = False
     ends: ClassVar[tuple[float, ...]] = (0.0, 1.0)
+    noun: ClassVar[str | None] = None
+    of_losses: ClassVar[bool] = True
+    argument: ClassVar[tuple[str, type[float] | type[str]] | None] = None
 
     def to_dict(self) -> dict[str, Any]:
         """Write the kind and the fields as JSON-ready values; `from_dict` reads them back."""
@@ -54,6 +60,19 @@ class Statistic(ABC):
         ``by``: the name under which the groups stand beside the losses, where it says something.
         ``larger``: whether the limit is a lower one, on what is better when larger.
         """
+
+    def better_when_larger(self, metric: bool) -> bool:
+        """Whether its value, in the words of a name, is better when larger.
+
+        ``metric``: whether that holds of the number that the name stands for.
+        """
+        return metric
+
+    @property
+    def of_complements(self) -> bool:
+        """Whether one minus the losses has the same value, or one minus it. Only then can it be
+        limited under a name whose losses are one minus what the name says."""
+        return True
 
     @property
     def label_name(self) -> str | None:

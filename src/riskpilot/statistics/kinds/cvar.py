@@ -6,10 +6,10 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from riskpilot.common import FloatArray, one_minus, percent
+from riskpilot.common import FloatArray, Places, one_minus, percent
 from riskpilot.statistics.families import Start
 from riskpilot.statistics.means import bet, start_of
-from riskpilot.statistics.samples import Limit, Places, Sample, TestSettings
+from riskpilot.statistics.samples import Limit, Sample, TestSettings
 from riskpilot.statistics.summaries import AnySummary, Summary
 from riskpilot.statistics.tails import SortedLosses, Tail, TailSums
 

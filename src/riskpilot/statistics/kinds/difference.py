@@ -31,9 +31,11 @@ class Difference(OneMean):
     """
 
     kind: ClassVar[str] = "difference"
+    noun: ClassVar[str] = "drop"
     p_values: ClassVar[tuple[str, ...]] = ("auto", "betting")
     steers: ClassVar[bool] = False
     ends: ClassVar[tuple[float, ...]] = (0.0, 0.5, 1.0)
+    argument = ("reference", str)
 
     reference: str = "reference"
 
@@ -42,6 +44,9 @@ class Difference(OneMean):
 
     def words(self, *, by: str | None = None, larger: bool = False) -> str:
         return f"mean loss minus that of {self.reference}"
+
+    def better_when_larger(self, metric: bool) -> bool:
+        return False
 
     @property
     def reference_name(self) -> str:

@@ -36,6 +36,7 @@ class GroupGap(Contrast):
     """
 
     kind: ClassVar[str] = "group_gap"
+    noun: ClassVar[str] = "gap"
 
     within: str | None = None
 
@@ -50,6 +51,13 @@ class GroupGap(Contrast):
             first, second = self.groups
             return f"mean of {first} minus mean of {second}{by_name(by)}{within}"
         return f"largest gap between groups{by_name(by)}{self._among}{within}"
+
+    def better_when_larger(self, metric: bool) -> bool:
+        return False
+
+    @property
+    def of_complements(self) -> bool:
+        return not self.directed
 
     @property
     def label_name(self) -> str | None:

@@ -6,10 +6,10 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from riskpilot.common import FloatArray, percent
+from riskpilot.common import FloatArray, Places, percent
 from riskpilot.statistics.families import Start, log_binomial
 from riskpilot.statistics.means import bet, count_losses, is_there
-from riskpilot.statistics.samples import Limit, Places, Sample, TestSettings
+from riskpilot.statistics.samples import Limit, Sample, TestSettings
 from riskpilot.statistics.summaries import AnySummary
 from riskpilot.statistics.tails import SortedLosses, Tail, TailSums
 

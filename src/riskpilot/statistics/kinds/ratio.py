@@ -33,6 +33,7 @@ class Ratio(Contrast):
     """
 
     kind: ClassVar[str] = "ratio"
+    noun: ClassVar[str] = "ratio"
     from_zero: ClassVar[bool] = True
 
     def words(self, *, by: str | None = None, larger: bool = False) -> str:
@@ -41,6 +42,13 @@ class Ratio(Contrast):
             first, second = self.groups
             return f"{less}ratio of {first} to {second}{by_name(by)}"
         return f"{less}smallest ratio of groups{by_name(by)}{self._among}"
+
+    def better_when_larger(self, metric: bool) -> bool:
+        return True
+
+    @property
+    def of_complements(self) -> bool:
+        return False
 
     def value_range(self, low: float, high: float) -> tuple[float, float]:
         return 0.0, 1.0

@@ -48,6 +48,15 @@ def from_dict(data: Mapping[str, Any]) -> Statistic:
         ) from error
 
 
+def argument_of(kind: str) -> tuple[str, type[float] | type[str]] | None:
+    """Return the field of a statistic that stands in brackets behind its name, and what it holds.
+
+    >>> argument_of("cvar"), argument_of("mean")
+    (('level', <class 'float'>), None)
+    """
+    return _KINDS[kind].argument if kind in _KINDS else None
+
+
 def is_statistic(value: object) -> bool:
     """Whether a value is one of the statistics of this package."""
     return type(value) in _KINDS.values()

@@ -23,6 +23,7 @@ from riskpilot.statistics.sequential.boundary import (
     quadratic,
     start_walk,
 )
+from riskpilot.statistics.sequential.labels import losses_of
 
 
 @dataclass(frozen=True)
@@ -140,13 +141,7 @@ def add_counts(state: Counts, losses: npt.ArrayLike) -> Counts:
     >>> state.crossed.tolist(), np.exp(state.log_p).round(4).tolist()
     ([True, True], [0.0148, 0.0148])
     """
-    values = np.asarray(losses, dtype=np.float64)
-    n = len(state.walks)
-    if values.ndim != 2 or len(values) != n:
-        raise LossError(
-            f"Losses of {n} candidates need the shape ({n}, b), but they have {values.shape}. "
-            f"Pass one row for each candidate and one column for each label."
-        )
+    values = losses_of(len(state.walks), losses)
     counting = ~np.isnan(values)
     if not state.conditional and not counting.all():
         raise LossError(

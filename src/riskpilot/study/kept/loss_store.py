@@ -132,7 +132,7 @@ def store_of(study: optuna.Study) -> Any:
             raise StudyError(
                 f"The losses of study {study.study_name!r} are not at hand. Load it with "
                 f"riskpilot.load_study(storage=..., artifact_store=...), naming the store or the "
-                f"folder it was made with."
+                f"folder it was made with; a command takes the folder by --artifacts."
             )
         store = _stores[storage] = FolderStore(f"{file}.losses")
     return store
@@ -159,8 +159,9 @@ def get(store: Any, entry: dict[str, str], what: str) -> bytes:
             blob: bytes = reader.read()
     except ArtifactNotFound as error:
         raise StudyError(
-            f"{what} are gone from the artifact store. "
-            f"Restore the folder of losses that belongs to the storage."
+            f"{what} are not in the artifact store. Restore the folder of losses that belongs to "
+            f"the storage, or name the one they are in: --artifacts in a command, "
+            f"load_study(..., artifact_store=...) in Python."
         ) from error
     if hashlib.sha256(blob).hexdigest() != entry["sha256"]:
         raise StudyError(

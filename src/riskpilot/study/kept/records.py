@@ -52,6 +52,7 @@ __all__ = [
     "LEDGER_KEY",
     "PROBLEM_KEY",
     "RECORD_KEY",
+    "SAFE_KEY",
     "SETTINGS_KEY",
     "MemoryArtifactStore",
     "Record",
@@ -66,9 +67,9 @@ __all__ = [
     "read_calibration",
     "read_validation",
     "record_of",
+    "store_evaluation",
     "validation_of",
     "write_calibration",
-    "write_evaluation",
 ]
 
 PROBLEM_KEY = "riskpilot:problem"
@@ -76,6 +77,7 @@ SETTINGS_KEY = "riskpilot:settings"
 LEDGER_KEY = "riskpilot:ledger"
 RECORD_KEY = "riskpilot:record"
 ERROR_KEY = "riskpilot:error"
+SAFE_KEY = "riskpilot:safe"
 # With the number of a trial behind it: where calibration losses are that were made after the end of
 # that trial. A finished trial takes no more attributes, so that the study keeps them.
 CALIBRATION_KEY = "riskpilot:calibration:"
@@ -201,13 +203,18 @@ def validation_of(problem: Problem, records: Sequence[Record]) -> ValidationLoss
     )
 
 
-def problem_of(study: optuna.Study) -> Problem:
-    """Return the problem that travels with the study."""
+def require_study(study: object) -> None:
+    """Refuse what is no study."""
     if not isinstance(study, optuna.Study):
         raise StudyError(
             f"A study made by riskpilot.create_study is needed, but this is {shown(study)}. "
             f"Load one from its storage: riskpilot.load_study(storage=...)."
         )
+
+
+def problem_of(study: optuna.Study) -> Problem:
+    """Return the problem that travels with the study."""
+    require_study(study)
     stored = study.user_attrs.get(PROBLEM_KEY)
     if stored is None:
         raise StudyError(
@@ -250,14 +257,13 @@ def write_settings(study: optuna.Study, seed: int, n_calibration: int | None) ->
     study.set_user_attr(SETTINGS_KEY, settings)
 
 
-def write_evaluation(
+def store_evaluation(
     study: optuna.Study,
-    trial: optuna.Trial,
     problem: Problem,
     evaluation: Evaluation,
     n_validation: int | None = None,
 ) -> Record:
-    """Check, store and read back the losses of one trial; its record goes to the trial last.
+    """Check and store the losses of one configuration, and return their record.
 
     Every number of the record is computed from the stored losses. ``n_validation``: how many
     validation examples there must be, where that is known.
@@ -281,7 +287,7 @@ def write_evaluation(
     artifacts = {"validation": put(store, validation_blob)}
     if calibration_blob is not None:
         artifacts["calibration"] = put(store, calibration_blob)
-    record = Record(
+    return Record(
         risks={name: _risk_record(losses) for name, losses in validation.risks.items()},
         free=float(validation.free[0]),
         free_error=None if validation.free_error is None else float(validation.free_error[0]),
@@ -289,8 +295,6 @@ def write_evaluation(
         n_calibration=n_calibration,
         artifacts=artifacts,
     )
-    trial.set_user_attr(RECORD_KEY, record.to_json())
-    return record
 
 
 def _risk_record(losses: RiskLosses) -> RiskRecord:

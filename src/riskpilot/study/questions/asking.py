@@ -26,7 +26,7 @@ from riskpilot.guarantee import (
     run_test,
 )
 from riskpilot.losses import LossMapping, ValidationLosses
-from riskpilot.problem import Problem, Risk
+from riskpilot.problem import Problem
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
 from riskpilot.study.kept.records import (
     calibration_of,
@@ -58,7 +58,7 @@ def select(
 ) -> Selection:
     """Test a study's candidates on calibration data and choose the best one that passes.
 
-    This is the paper's Algorithm 1. The question is written to the study's ledger; the same
+    This is the paper's Algorithm 2. The question is written to the study's ledger; the same
     question gives the same certificate again.
 
     Parameters
@@ -255,7 +255,7 @@ def _settle(
         )
     for record in records:  # workers that began at the same moment could not compare their sizes
         check_validation_size(records[0].n_validation, record.n_validation)
-    tested = Problem(asked.risks, asked.minimize, asked.delta * spend)
+    tested = asked.spending(spend)
     validation = validation_of(tested, records)
     params = [trial.params for trial in trials]
     space = intersection_search_space(list(trials))
@@ -283,11 +283,6 @@ def _check_question(
     study: optuna.Study, procedure: Procedure, problem: Problem | None, spend: float, smooth: bool
 ) -> tuple[Problem, float]:
     """Return the problem that is asked and the share of its delta, if both suit the study."""
-    if not isinstance(study, optuna.Study):
-        raise StudyError(
-            f"select takes a study, but got a {type(study).__name__}: {shown(study)}. "
-            f"Load it first: riskpilot.load_study(storage=...)."
-        )
     stored = problem_of(study)
     asked = stored if problem is None else problem
     if not isinstance(asked, Problem):
@@ -306,18 +301,12 @@ def _check_question(
             f"spend is the share of delta that a question may use and lies in (0, 1], but it is "
             f"{shown(spend)}. For two planned questions use spend=0.5 each."
         )
-    same = (stored.names, stored.minimize) == (asked.names, asked.minimize)
-    if not same or [_quantity(r) for r in stored.risks] != [_quantity(r) for r in asked.risks]:
+    if not asked.has_quantities_of(stored):
         raise ProblemError(
             f"A question to a study may change limits, tests and delta, not the quantities. "
             f"The study has: {stored} Asked: {asked}"
         )
     return asked, float(spend)
-
-
-def _quantity(risk: Risk) -> dict[str, Any]:
-    """Describe a risk without its limit and its test."""
-    return {**risk.to_dict(), "limit": None, "p_value": None}
 
 
 def _calibration(

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,15 @@ from riskpilot.guarantee import (
 )
 from riskpilot.losses import LossMapping, ValidationLosses
 from riskpilot.problem import Problem
-from riskpilot.selection import Brought, Configs, Verification, compare, wanted_columns
+from riskpilot.selection import (
+    Brought,
+    Configs,
+    Verification,
+    compare,
+    ledger_beside,
+    read_ledger,
+    wanted_columns,
+)
 from riskpilot.study.as_tables import is_storage, open_study, study_losses
 from riskpilot.study.kept.trials import finished
 from riskpilot.study.questions.asking import space_as_json, space_from_json
@@ -163,13 +171,37 @@ def _audit_long_table(
                     f"that {certificate.n_configs:,} were considered",
                 )
             )
-        return verify(
+        found = verify(
             certificate,
             validation=table.read("validation", free=problem.minimize),
             calibration=table.read("calibration", rows=rows, free=problem.minimize),
             configs=table.configs,
             seal=seal,
         )
+    by_ledger = _differences_from_file_ledger(certificate, ledger_beside(losses))
+    return replace(found, differences=(*found.differences, *by_ledger))
+
+
+def _differences_from_file_ledger(certificate: Certificate, path: Path) -> list[str]:
+    """Compare a certificate with the ledger beside the table, where it names one that is there."""
+    named = certificate.use["ledger"]
+    if named is None or not path.exists():
+        return []
+    entry = next((one for one in read_ledger(path) if one["digest"] == named), None)
+    if entry is None:
+        return ["the ledger beside the table has no such question"]
+    expected = {
+        "use": certificate.use["number"],
+        "plan": certificate.plan_digest,
+        "calibration": certificate.calibration_digest,
+        "created": certificate.created,
+    }
+    return [
+        f"the ledger beside the table has the {_ENTRY_WORDS.get(name, name)} {entry[name]}, the "
+        f"certificate has {value}"
+        for name, value in expected.items()
+        if entry[name] != value
+    ]
 
 
 def _was_certificate(path: Path) -> bool:
@@ -391,8 +423,10 @@ def _trusted(
         )
     if study is None and certificate.trials is None:
         trusted.append(
-            "date and versions, and that no other question was put to the same losses: a table "
-            "keeps no ledger"
+            "date and versions, and that no other question was put to the same losses: there is "
+            "no ledger"
+            if certificate.use["ledger"] is None
+            else "number, date and versions, which the ledger beside the table knows"
         )
     elif study is None:
         trusted.append(

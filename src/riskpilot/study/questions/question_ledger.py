@@ -20,7 +20,7 @@ from riskpilot.common import (
     text,
     whole,
 )
-from riskpilot.errors import StudyError, shown
+from riskpilot.errors import StudyError
 from riskpilot.guarantee import (
     CONTENT,
     ELSEWHERE,
@@ -28,13 +28,12 @@ from riskpilot.guarantee import (
     Certificate,
     Question,
     Use,
-    now,
     numbers_of,
     question_digest,
-    versions,
+    stamp,
 )
 from riskpilot.losses import CalibrationLosses, RiskLosses
-from riskpilot.study.kept.records import LEDGER_KEY
+from riskpilot.study.kept.records import LEDGER_KEY, require_study
 from riskpilot.study.storages import exclusive, storage_of
 
 _HEAD_KEY = f"{LEDGER_KEY}:head"
@@ -55,6 +54,7 @@ _ENTRY = record(
     previous=text,
     digest=digest,
 )
+_ENTRIES = list_of(_ENTRY)
 _HEAD = optional(record(count=whole(1), digest=digest))
 _OUTCOME = record(
     use=whole(1),
@@ -139,30 +139,26 @@ def enter(study: optuna.Study, question: Question, calibration: CalibrationLosse
 
     ``calibration``: the losses of the candidates, in testing order.
     """
-    content, losses = question.content, calibration.digest()
-    asked = question_digest(content)
+    asked, losses = question.entry, calibration.digest()
     with exclusive(study, whole_storage=True):
         entries, answers = _read(study)
         for entry in entries:
-            if entry["question"] == asked:
+            if entry["question"] == asked["question"]:
                 _check_calibration(study, entry, losses)
                 _set_head(study, entries)
                 return use_of(entry)
         rows = _telling_rows(calibration)
         entry = {
             "use": len(entries) + 1,
-            "question": asked,
-            "problem": str(question),
-            **content,
+            **asked,
             "calibration": losses,
             "rows": rows,
             "elsewhere": _asked_elsewhere(study, rows),
             "answers": {str(use): outcome["digest"] for use, outcome in answers.items()},
-            "created": now(),
-            "versions": versions(),
+            **stamp(),
             "previous": entries[-1]["digest"] if entries else "",
         }
-        entry["digest"] = digest_of(entry)
+        entry["digest"] = _own_digest(entry)
         study.set_user_attr(LEDGER_KEY, [*entries, entry])
         _set_head(study, [*entries, entry])
     return use_of(entry)
@@ -173,19 +169,12 @@ def note_outcome(study: optuna.Study, certificate: Certificate) -> None:
     entries, answers = _read(study)
     entry = entry_of(certificate, entries)
     assert entry is not None
-    earlier = answers.get(entry["use"])
+    found, earlier = certificate.outcome, answers.get(entry["use"])
     if earlier is None:
-        outcome = {
-            "use": entry["use"],
-            "entry": entry["digest"],
-            "config": certificate.config,
-            "promise": certificate.promise,
-            "certificate": certificate.digest,
-            "fingerprint": certificate.fingerprint,
-        }
-        outcome["digest"] = digest_of(outcome)
+        outcome = {"use": entry["use"], "entry": entry["digest"], **found}
+        outcome["digest"] = _own_digest(outcome)
         study.set_user_attr(f"{_OUTCOME_KEY}{entry['use']}", outcome)
-    elif earlier["fingerprint"] != certificate.fingerprint:
+    elif earlier["fingerprint"] != found["fingerprint"]:
         raise StudyError(
             f"The same question must have the same answer, but question {entry['use']} of study "
             f"{study.study_name!r} led to another certificate before, made with "
@@ -201,17 +190,13 @@ def entry_of(certificate: Certificate, entries: Sequence[dict[str, Any]]) -> dic
 
 def _read(study: optuna.Study) -> tuple[list[dict[str, Any]], dict[int, dict[str, Any]]]:
     """Read the entries and the outcomes, if both are whole."""
-    if not isinstance(study, optuna.Study):
-        raise StudyError(
-            f"A ledger belongs to a study, but got a {type(study).__name__}: {shown(study)}. "
-            f"Load it first: riskpilot.load_study(storage=...)."
-        )
+    require_study(study)
     attributes = study.user_attrs
     entries, head = attributes.get(LEDGER_KEY, []), attributes.get(_HEAD_KEY)
     found = {key: value for key, value in attributes.items() if key.startswith(_OUTCOME_KEY)}
     name = study.study_name
     try:
-        list_of(_ENTRY)(entries, "the list of entries")
+        _ENTRIES(entries, "the list of entries")
         _HEAD(head, "its head")
         for key, value in found.items():
             _OUTCOME(value, key)
@@ -282,8 +267,12 @@ def _check_outcomes(
 
 def _is_itself(content: Mapping[str, Any]) -> bool:
     """Tell whether an entry or an outcome has the digest that it carries."""
-    rest = {key: value for key, value in content.items() if key != "digest"}
-    return bool(content["digest"] == digest_of(rest))
+    return bool(content["digest"] == _own_digest(content))
+
+
+def _own_digest(content: Mapping[str, Any]) -> str:
+    """Compute the digest of an entry or an outcome, which it carries beside the rest."""
+    return digest_of({key: value for key, value in content.items() if key != "digest"})
 
 
 def _set_head(study: optuna.Study, entries: Sequence[Mapping[str, Any]]) -> None:

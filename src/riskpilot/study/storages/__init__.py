@@ -14,12 +14,17 @@ from riskpilot.study.storages.heartbeats import (
 )
 from riskpilot.study.storages.location import address_of, file_of, is_in_memory
 from riskpilot.study.storages.locks import exclusive
-from riskpilot.study.storages.opening import clear_errors, open_storage
+from riskpilot.study.storages.opening import clear_errors, existing_storage, open_storage
 from riskpilot.study.storages.optuna_internals import (
     as_storage,
+    fixed_params,
     get_trial,
+    is_optimizing,
+    set_trial_state,
     set_trial_system_attr,
+    set_trial_user_attr,
     storage_of,
+    trial_with_number,
 )
 
 __all__ = [
@@ -29,16 +34,22 @@ __all__ = [
     "as_storage",
     "clear_errors",
     "exclusive",
+    "existing_storage",
     "fail_overdue_trials",
     "fail_silent_trials",
     "file_of",
+    "fixed_params",
     "get_trial",
     "has_heartbeat",
     "hide_password",
     "is_in_memory",
+    "is_optimizing",
     "is_storage",
     "open_storage",
+    "set_trial_state",
     "set_trial_system_attr",
+    "set_trial_user_attr",
     "storage_of",
+    "trial_with_number",
     "without_password",
 ]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import optuna
 from optuna.exceptions import ExperimentalWarning, StorageInternalError
@@ -86,6 +87,35 @@ def open_storage(
     if is_in_memory(address):
         return address
     return _open_database(address, heartbeat_seconds, grace_seconds)
+
+
+def existing_storage(address: str | Path) -> str | BaseStorage:
+    """Open the storage at an address or in a file that exists; nothing is created."""
+    address = str(address)
+    if "://" not in address:
+        _check_file(address, Path(address))
+    elif not is_in_memory(address):
+        try:
+            parts = urlsplit(address)
+        except ValueError as error:
+            raise StudyError(
+                f"The storage {hide_password(address)!r} cannot be opened: "
+                f"{without_password(str(error), address)}. Give an address such as "
+                f"sqlite:///study.db."
+            ) from None  # the chained error could show the password
+        if parts.scheme.startswith("sqlite") and parts.path.strip("/"):
+            _check_file(address, Path(parts.path[1:]))
+    with clear_errors(address):
+        return open_storage(address)
+
+
+def _check_file(address: str, path: Path) -> None:
+    """Refuse a file that does not exist; SQLite would make an empty one of a slip."""
+    if not path.is_file():
+        raise StudyError(
+            f"There is no study at {hide_password(address)!r}: the file {str(path)!r} does not "
+            f"exist. Give the path relative to the folder in which the command runs."
+        )
 
 
 @contextmanager

@@ -47,6 +47,34 @@ def set_trial_system_attr(
     storage_of(study).set_trial_system_attr(id_of(trial), key, value)
 
 
+def set_trial_user_attr(
+    study: optuna.Study, trial: optuna.Trial | FrozenTrial, key: str, value: Any
+) -> None:
+    """Write an attribute of a trial, which may be known by its number alone."""
+    storage_of(study).set_trial_user_attr(id_of(trial), key, value)
+
+
+def trial_with_number(study: optuna.Study, number: int) -> FrozenTrial | None:
+    """Read the trial of a study that has a number, or None where there is none."""
+    storage = storage_of(study)
+    try:
+        found = storage.get_trial_id_from_study_id_trial_number(study._study_id, number)
+    except KeyError:
+        return None
+    return storage.get_trial(found)
+
+
+def fixed_params(trial: FrozenTrial) -> dict[str, Any]:
+    """Return the values that ``study.enqueue_trial`` fixed for a trial."""
+    fixed = trial.system_attrs.get("fixed_params", {})
+    return fixed if isinstance(fixed, dict) else {}
+
+
+def is_optimizing(study: optuna.Study) -> bool:
+    """Tell whether this thread is inside ``study.optimize``."""
+    return bool(getattr(study._thread_local, "in_optimize_loop", False))
+
+
 # --- storages ------------------------------------------------------------------------------------
 
 

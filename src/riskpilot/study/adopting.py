@@ -1,0 +1,132 @@
+"""Finished studies of plain Optuna, taken over with the losses of their trials."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial, TrialState
+
+from riskpilot.errors import StudyError, shown
+from riskpilot.losses import Evaluation
+from riskpilot.problem import Problem
+from riskpilot.study.creation import create_study
+from riskpilot.study.kept.records import PROBLEM_KEY, RECORD_KEY
+from riskpilot.study.kept.trials import trials_of
+from riskpilot.study.telling import Recorder, optuna_values
+
+# The number that an adopted trial had in the study it comes from.
+ADOPTED_KEY = "riskpilot:adopted"
+
+
+def adopt(
+    study: optuna.Study,
+    problem: Problem,
+    losses: Callable[[FrozenTrial], Evaluation],
+    *,
+    storage: str | Path | BaseStorage | None = None,
+    study_name: str | None = None,
+    seed: int | None = None,
+    artifact_store: Any = None,
+) -> optuna.Study:
+    """Make a study for `select` out of one that plain Optuna searched.
+
+    Every finished trial is copied with the losses that ``losses`` makes of it; the given study is
+    read and not changed. What is promised of the choice rests on one condition: **the search must
+    not have seen the calibration examples**. Its objective, its pruning and its early stopping may
+    have used the validation examples, or others, but none on which the calibration losses are
+    computed.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        A study of any sampler, storage and number of objectives.
+    problem : Problem
+        What is limited, and what is minimised.
+    losses : callable
+        A function of a finished trial (`optuna.trial.FrozenTrial`) that returns its `Evaluation`,
+        for example from a model or from arrays on disk that bear the trial's number.
+    storage : str, Path or optuna storage, optional
+        Where the new study goes, as `create_study` takes it; memory by default. Where it holds a
+        part of the trials already, because an earlier call was interrupted, the rest is added.
+    study_name : str, optional
+        The name of the new study; by default that of the given one.
+    seed : int, optional
+        The seed of a search that goes on from here. One is drawn by default.
+    artifact_store : str, Path or optuna artifact store, optional
+        Where losses go, as `create_study` takes it.
+
+    Returns
+    -------
+    optuna.Study
+        The new study, ready for `select`, and for more trials by `objective` or `tell`.
+
+    Raises
+    ------
+    StudyError
+        If the given study has no finished trial, or riskpilot made it.
+    LossError
+        If ``losses`` does not return an `Evaluation`, or one that cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np, optuna, riskpilot as rp
+    >>> plain = optuna.create_study(direction="maximize")
+    >>> plain.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
+    >>> rng = np.random.default_rng(0)
+    >>> def losses(trial):
+    ...     errors = rng.random((2, 400)) < 0.05
+    ...     return rp.Evaluation({"error": errors[0], "cost": trial.value}, {"error": errors[1]})
+    >>> study = rp.adopt(plain, rp.Problem([rp.Risk("error", 0.1)], minimize="cost"), losses)
+    >>> sorted(rp.select(study).config)
+    ['x']
+    """
+    _check(study, losses)
+    done = trials_of(study, (TrialState.COMPLETE,))
+    if not done:
+        raise StudyError(
+            f"adopt takes over finished trials, but the study {study.study_name!r} has none. "
+            f"Finish its search first, or begin with riskpilot.create_study(problem)."
+        )
+    adopted = create_study(
+        problem,
+        storage=storage,
+        study_name=study.study_name if study_name is None else study_name,
+        seed=seed,
+        artifact_store=artifact_store,
+        load_if_exists=True,
+    )
+    there = {trial.user_attrs.get(ADOPTED_KEY) for trial in trials_of(adopted)}
+    recorder = Recorder(adopted, problem)
+    for trial in done:
+        if trial.number not in there:
+            record = recorder.store(trial, losses(trial))
+            adopted.add_trial(
+                optuna.trial.create_trial(
+                    params=trial.params,
+                    distributions=trial.distributions,
+                    values=optuna_values(problem, record),
+                    user_attrs={RECORD_KEY: record.to_json(), ADOPTED_KEY: trial.number},
+                )
+            )
+    return adopted
+
+
+def _check(study: object, losses: object) -> None:
+    """Refuse what is no study of Optuna's, or no function."""
+    if not isinstance(study, optuna.Study):
+        raise StudyError(
+            f"adopt takes a study of Optuna's, but got {shown(study)}. "
+            f"Load it first: optuna.load_study(study_name=..., storage=...)."
+        )
+    if PROBLEM_KEY in study.user_attrs:
+        raise StudyError(
+            f"adopt takes over studies of plain Optuna, but riskpilot made the study "
+            f"{study.study_name!r}. Go on with it: riskpilot.load_study(storage=...)."
+        )
+    if not callable(losses):
+        raise StudyError(
+            f"losses is a function of a finished trial that returns an Evaluation, but it is "
+            f"{shown(losses)}. Write adopt(study, problem, losses)."
+        )

@@ -1,0 +1,165 @@
+"""The evaluation of a trial, checked and recorded: by an objective, or told by its user."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+import optuna
+from optuna.trial import FrozenTrial, TrialState
+
+from riskpilot.common import plain_configs
+from riskpilot.errors import LossError, StudyError, shown
+from riskpilot.guarantee import is_whole
+from riskpilot.losses import Evaluation, check_ids
+from riskpilot.problem import Problem
+from riskpilot.study.kept.records import (
+    RECORD_KEY,
+    SAFE_KEY,
+    Record,
+    problem_of,
+    store_evaluation,
+    validation_of,
+)
+from riskpilot.study.kept.trials import finished
+from riskpilot.study.space import check_drawn
+from riskpilot.study.storages import fixed_params, get_trial, set_trial_user_attr, trial_with_number
+
+_LARGEST_NUMBER = 2**31 - 1  # of a trial; a database keeps no larger one
+
+
+def tell(
+    study: optuna.Study,
+    trial: optuna.Trial | int,
+    evaluation: Evaluation,
+    *,
+    validation_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
+    calibration_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
+) -> None:
+    """Finish a trial that ``study.ask()`` began with its evaluation, in a loop of one's own.
+
+    This takes the place of ``study.tell``. Optuna sees the validation means of the risks and the
+    free objective; calibration losses go to the artifact store unread. An evaluation that cannot be
+    used leaves the trial running, so that it can be told again; to give up a trial, use Optuna's
+    ``study.tell(trial, state=optuna.trial.TrialState.FAIL)``.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        A study made by `create_study`.
+    trial : optuna.Trial or int
+        The trial that ``study.ask()`` returned, or its number, which outlives the process.
+    evaluation : Evaluation
+        What the configuration of the trial loses.
+    validation_ids : sequence or array, optional
+        The ids of the validation examples.
+    calibration_ids : sequence or array, optional
+        The ids of the calibration examples, none of which may be a validation example.
+
+    Raises
+    ------
+    StudyError
+        If the study was not made by riskpilot, or the trial is not one of its running trials.
+    LossError
+        If the evaluation is none, or its losses cannot be used.
+    LeakageError
+        If validation and calibration share an id.
+
+    Examples
+    --------
+    >>> import riskpilot as rp
+    >>> study = rp.create_study(rp.Problem([rp.Risk("error", 0.8)], minimize="cost"))
+    >>> trial = study.ask()
+    >>> x = trial.suggest_float("x", 0, 1)
+    >>> rp.tell(study, trial, rp.Evaluation({"error": [x, 0, 1], "cost": 1 - x}, {"error": [0, x]}))
+    >>> study.trials[0].state.name
+    'COMPLETE'
+    """
+    problem = problem_of(study)
+    running = _running(study, trial)
+    check_ids(validation_ids, calibration_ids)
+    record = Recorder(study, problem).write(running, evaluation)
+    study.tell(running.number, optuna_values(problem, record))
+
+
+class Recorder:
+    """Writes the evaluations of a study's trials, after checks that all of them must pass."""
+
+    def __init__(self, study: optuna.Study, problem: Problem) -> None:
+        self._study = study
+        self._problem = problem
+        self._n: int | None = None
+
+    def write(self, trial: optuna.Trial | FrozenTrial, evaluation: object) -> Record:
+        """Check and store the evaluation of a running trial, and note its record there."""
+        if SAFE_KEY in trial.user_attrs:
+            self._check_safe(trial)
+        record = self.store(trial, evaluation)
+        set_trial_user_attr(self._study, trial, RECORD_KEY, record.to_json())
+        return record
+
+    def store(self, trial: optuna.Trial | FrozenTrial, evaluation: object) -> Record:
+        """Check and store the evaluation of a trial, and return its record."""
+        if not isinstance(evaluation, Evaluation):
+            raise LossError(
+                f"The evaluation of trial {trial.number} must be an Evaluation, but it is a "
+                f"{type(evaluation).__name__}. Write Evaluation(validation={{...}}, "
+                f"calibration={{...}})."
+            )
+        plain_configs([trial.params], StudyError)  # a certificate must be able to name it
+        for name, value in trial.params.items():
+            check_drawn(name, trial.distributions[name], value)
+        return store_evaluation(self._study, self._problem, evaluation, self._n_validation())
+
+    def _n_validation(self) -> int | None:
+        """Return how many validation examples the study's first trial had; None before it."""
+        if self._n is None:  # asked until there is a finished trial, and never again
+            records = finished(self._study).records
+            self._n = records[0].n_validation if records else None
+        return self._n
+
+    def _check_safe(self, trial: optuna.Trial | FrozenTrial) -> None:
+        """Warn when the safe configuration names a parameter that its evaluation did not ask for.
+
+        It may be a slip, or a parameter that only other trials have: both go on.
+        """
+        named = fixed_params(get_trial(self._study, trial))
+        unknown = sorted(named.keys() - trial.params.keys())
+        if unknown:
+            suggested = ", ".join(sorted(trial.params)) or "none"
+            warnings.warn(
+                f"The safe configuration names {shown(unknown[0])}, but its evaluation, trial "
+                f"{trial.number}, suggests no such parameter (it suggests {suggested}), and went "
+                f"without it. Correct the name in create_study(..., safe=...).",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+def optuna_values(problem: Problem, record: Record) -> tuple[float, ...]:
+    """Return what Optuna sees of a trial: the validation risks and the free objective."""
+    return (*validation_of(problem, [record]).values[0].tolist(), record.free)
+
+
+def _running(study: optuna.Study, trial: optuna.Trial | int) -> FrozenTrial:
+    """Return a running trial of the study, which is given by itself or by its number."""
+    if isinstance(trial, optuna.Trial):
+        found: FrozenTrial | None = get_trial(study, trial) if trial.study == study else None
+    elif is_whole(trial, 0, _LARGEST_NUMBER):
+        found = trial_with_number(study, int(trial))
+    else:
+        raise StudyError(
+            f"tell takes a trial that study.ask() returned, or its number, but got {shown(trial)}. "
+            f"Write trial = study.ask(), then riskpilot.tell(study, trial, evaluation)."
+        )
+    if found is None:
+        raise StudyError(
+            f"tell takes a trial of the study {study.study_name!r}, but this one, "
+            f"{shown(trial)}, is not among them. Begin one with study.ask()."
+        )
+    if found.state != TrialState.RUNNING:
+        raise StudyError(
+            f"tell finishes a running trial, but trial {found.number} is "
+            f"{found.state.name.lower()}. Begin another one with study.ask()."
+        )
+    return found

@@ -1,0 +1,265 @@
+"""Ask and tell, finished studies of plain Optuna, and the mistakes that are made at these doors."""
+
+import logging
+import warnings
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pytest
+
+import riskpilot as rp
+
+PROBLEM = rp.Problem([rp.Risk("error", 0.2)], minimize="cost")
+SEALED = 0.123456  # a calibration loss that no log may show
+
+
+def evaluation_at(x: float, seed: int = 0) -> rp.Evaluation:
+    """Draw losses that grow with x, while the cost falls."""
+    draws = np.random.default_rng([seed, round(1000 * x)]).random((2, 500)) < 0.3 * x
+    return rp.Evaluation({"error": draws[0], "cost": 1 - x}, {"error": draws[1]})
+
+
+def evaluate(trial: optuna.Trial) -> rp.Evaluation:
+    return evaluation_at(trial.suggest_float("x", 0, 1))
+
+
+# --- ask and tell --------------------------------------------------------------------------------
+
+
+def test_ask_and_tell_finds_what_optimize_finds() -> None:
+    loop, study = rp.create_study(PROBLEM, seed=3), rp.create_study(PROBLEM, seed=3)
+    for _ in range(8):
+        trial = loop.ask()
+        rp.tell(loop, trial, evaluate(trial))
+    study.optimize(rp.objective(study, evaluate), n_trials=8)
+    assert [t.params for t in loop.trials] == [t.params for t in study.trials]
+    assert [t.values for t in loop.trials] == [t.values for t in study.trials]
+    assert rp.select(loop).config == rp.select(study).config is not None
+
+
+@pytest.mark.filterwarnings("ignore:Heartbeat of storage is supposed to be used with")
+def test_a_trial_is_told_by_its_number_in_another_process(tmp_path: Path) -> None:
+    place = f"sqlite:///{tmp_path}/study.db"
+    first = rp.create_study(PROBLEM, storage=place, study_name="s", seed=0)
+    x = first.ask().suggest_float("x", 0, 1)
+    later = rp.load_study(storage=place, study_name="s")  # as a process that resumes does
+    before = later.trials[0].system_attrs
+    rp.tell(later, 0, evaluation_at(x))
+    assert later.trials[0].state.name == "COMPLETE"
+    assert later.trials[0].system_attrs == before  # no new proposal was made for it
+    assert rp.select(later).certificate is not None
+
+
+def test_losses_that_cannot_be_used_leave_the_trial_running() -> None:
+    study = rp.create_study(PROBLEM)
+    trial = study.ask()
+    x = trial.suggest_float("x", 0, 1)
+    with pytest.raises(rp.LossRangeError):
+        rp.tell(study, trial, rp.Evaluation({"error": [2.0], "cost": 1.0}, {"error": [0.0]}))
+    assert study.trials[0].state.name == "RUNNING"
+    rp.tell(study, trial, evaluation_at(x))
+    assert study.trials[0].state.name == "COMPLETE"
+
+
+def test_tell_says_what_it_takes() -> None:
+    study, other = rp.create_study(PROBLEM), rp.create_study(PROBLEM)
+    trial = study.ask()
+    with pytest.raises(rp.LossError, match="must be an Evaluation, but it is a float"):
+        rp.tell(study, trial, 0.5)  # type: ignore[arg-type]
+    with pytest.raises(rp.StudyError, match="is not among them"):
+        rp.tell(other, trial, evaluation_at(0.1))
+    with pytest.raises(rp.StudyError, match="7, is not among them"):
+        rp.tell(study, 7, evaluation_at(0.1))
+    with pytest.raises(rp.StudyError, match=r"or its number, but got 'first'"):
+        rp.tell(study, "first", evaluation_at(0.1))  # type: ignore[arg-type]
+    with pytest.raises(rp.LeakageError):
+        rp.tell(study, trial, evaluation_at(0.1), validation_ids=[1], calibration_ids=[1])
+    rp.tell(study, trial, evaluation_at(0.1))
+    with pytest.raises(rp.StudyError, match="trial 0 is complete"):
+        rp.tell(study, trial, evaluation_at(0.1))
+
+
+# --- evaluations given to Optuna -----------------------------------------------------------------
+
+
+def sealed_evaluation(trial: optuna.Trial) -> rp.Evaluation:
+    trial.suggest_float("x", 0, 1)
+    return rp.Evaluation({"error": [0.5], "cost": 1.0}, {"error": [SEALED]})
+
+
+def test_an_objective_that_riskpilot_did_not_make_ends_the_search_with_one_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    study = rp.create_study(PROBLEM)
+    optuna.logging.enable_propagation()
+    try:
+        with (
+            caplog.at_level(logging.DEBUG),
+            pytest.raises(rp.StudyError, match=r"optimize\(riskpilot.objective\(study, evaluate\)"),
+        ):
+            study.optimize(sealed_evaluation)  # without a number of trials it would never end
+    finally:
+        optuna.logging.disable_propagation()
+    assert len(study.trials) == 2
+    assert all(trial.state.name == "FAIL" for trial in study.trials)
+    assert str(SEALED) not in caplog.text
+    study.optimize(rp.objective(study, evaluate), n_trials=2)  # the mistake is put right
+    assert study.trials[-1].state.name == "COMPLETE"
+
+
+def test_an_evaluation_told_to_optuna_is_one_clear_error() -> None:
+    study = rp.create_study(PROBLEM)
+    trial = study.ask()
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        with pytest.raises(rp.StudyError, match=r"Use riskpilot.tell\(study, trial, evaluation\)"):
+            study.tell(trial, sealed_evaluation(trial))
+    assert str(SEALED) not in "".join(str(one.message) for one in shown)
+    again = study.ask()
+    study.tell(again, state=optuna.trial.TrialState.FAIL)  # giving up a trial is no mistake
+    assert len(study.trials) == 2
+
+
+def test_the_repr_of_an_evaluation_shows_names_alone() -> None:
+    evaluation = rp.Evaluation({"error": [SEALED], "cost": 2.5}, {"error": [SEALED]})
+    assert repr(evaluation) == "Evaluation(validation: error, cost; calibration: error, sealed)"
+    assert repr(rp.Evaluation({"error": [0.5]})).endswith("calibration: none)")
+    with pytest.raises(rp.LossError, match="is no number"):
+        float(evaluation)
+
+
+# --- studies of plain Optuna ---------------------------------------------------------------------
+
+
+@pytest.fixture(params=["one objective", "two objectives", "sqlite", "journal"])
+def plain(request: pytest.FixtureRequest, tmp_path: Path) -> optuna.Study:
+    """A finished study of plain Optuna, with one trial that failed and one that was pruned."""
+    storage: object = None
+    if request.param == "sqlite":
+        storage = f"sqlite:///{tmp_path}/plain.db"
+    elif request.param == "journal":
+        file = optuna.storages.journal.JournalFileBackend(f"{tmp_path}/plain.log")
+        storage = optuna.storages.JournalStorage(file)
+    two = request.param == "two objectives"
+    study = optuna.create_study(
+        storage=storage,  # type: ignore[arg-type]
+        directions=["minimize", "maximize"] if two else ["minimize"],
+        sampler=optuna.samplers.RandomSampler(seed=0),
+    )
+
+    def objective(trial: optuna.Trial) -> float | tuple[float, float]:
+        x = trial.suggest_float("x", 0, 1)
+        if trial.number == 3:
+            raise RuntimeError("no luck")
+        if trial.number == 5 and not two:
+            raise optuna.TrialPruned
+        return (x, x) if two else x
+
+    study.optimize(objective, n_trials=12, catch=(RuntimeError,))
+    return study
+
+
+def losses_of(trial: optuna.trial.FrozenTrial) -> rp.Evaluation:
+    return evaluation_at(trial.params["x"])
+
+
+def test_a_finished_study_is_adopted_and_left_as_it_was(plain: optuna.Study) -> None:
+    before = [(t.number, t.state, t.values, t.user_attrs) for t in plain.trials], plain.user_attrs
+    study = rp.adopt(plain, PROBLEM, losses_of)
+    after = [(t.number, t.state, t.values, t.user_attrs) for t in plain.trials], plain.user_attrs
+    assert before == after
+    complete = [t for t in plain.trials if t.state.name == "COMPLETE"]
+    assert [t.params for t in study.trials] == [t.params for t in complete]
+    selection = rp.select(study)
+    assert selection.config is not None
+    assert rp.verify(selection.certificate, study=study).ok
+    study.optimize(rp.objective(study, evaluate), n_trials=2)  # and the search may go on
+    assert len(study.trials) == len(complete) + 2
+
+
+def test_an_adopted_study_is_chosen_from_as_a_table_of_the_same_losses_is() -> None:
+    plain = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+    plain.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=30)
+    adopted = rp.select(rp.adopt(plain, PROBLEM, losses_of), smooth=False)
+    evaluations = [losses_of(trial) for trial in plain.trials]
+    table = rp.select_from_losses(
+        PROBLEM,
+        validation={
+            "error": np.array([e.validation["error"] for e in evaluations]),
+            "cost": np.array([e.validation["cost"] for e in evaluations]),
+        },
+        calibration={"error": np.array([e.calibration["error"] for e in evaluations])},  # type: ignore[index]
+        configs=[trial.params for trial in plain.trials],
+    )
+    assert adopted.config == table.config is not None
+    assert adopted.p_values.tolist() == table.p_values.tolist()
+
+
+def test_an_interrupted_adoption_goes_on(plain: optuna.Study, tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def interrupted(trial: optuna.trial.FrozenTrial) -> rp.Evaluation:
+        if len(asked) == 4:
+            raise KeyboardInterrupt
+        asked.append(trial.number)
+        return losses_of(trial)
+
+    place = {"storage": f"sqlite:///{tmp_path}/ours.db", "study_name": "adopted"}
+    with pytest.raises(KeyboardInterrupt):
+        rp.adopt(plain, PROBLEM, interrupted, **place)  # type: ignore[arg-type]
+    later: list[int] = []
+    study = rp.adopt(
+        plain,
+        PROBLEM,
+        lambda trial: later.append(trial.number) or losses_of(trial),  # type: ignore[func-returns-value]
+        **place,  # type: ignore[arg-type]
+    )
+    complete = [t.number for t in plain.trials if t.state.name == "COMPLETE"]
+    assert sorted([*asked, *later]) == complete  # each was asked for once
+    assert len(study.trials) == len(complete)
+
+
+def test_adopt_says_what_it_takes(plain: optuna.Study) -> None:
+    with pytest.raises(rp.StudyError, match=r"takes a study of Optuna's, but got 'study\.db'"):
+        rp.adopt("study.db", PROBLEM, losses_of)  # type: ignore[arg-type]
+    with pytest.raises(rp.StudyError, match="losses is a function"):
+        rp.adopt(plain, PROBLEM, {})  # type: ignore[arg-type]
+    with pytest.raises(rp.LossError, match="of trial 0 must be an Evaluation, but it is a dict"):
+        rp.adopt(plain, PROBLEM, lambda trial: {})  # type: ignore[arg-type,return-value]
+    with pytest.raises(rp.StudyError, match="has none"):
+        rp.adopt(optuna.create_study(), PROBLEM, losses_of)
+    with pytest.raises(rp.StudyError, match="riskpilot made the study"):
+        rp.adopt(rp.create_study(PROBLEM), PROBLEM, losses_of)
+
+
+# --- studies that are not there, or not ours -----------------------------------------------------
+
+
+def test_a_foreign_study_is_not_written_into(tmp_path: Path) -> None:
+    place = f"sqlite:///{tmp_path}/study.db"
+    foreign = optuna.create_study(storage=place, study_name="s", directions=["minimize"] * 2)
+    foreign.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 0.0), n_trials=1)
+    with pytest.raises(rp.StudyError, match="is one of plain Optuna's; it was left as it is"):
+        rp.create_study(PROBLEM, storage=place, study_name="s", load_if_exists=True)
+    again = optuna.load_study(storage=place, study_name="s")
+    assert again.user_attrs == {}
+    assert again.metric_names is None
+
+
+@pytest.mark.parametrize("name", ["sqlite:///{}/nope.db", "{}/nope.db", "{}/nope.log"])
+def test_a_study_that_is_not_there_is_not_made(name: str, tmp_path: Path) -> None:
+    with pytest.raises(rp.StudyError, match="does not exist"):
+        rp.load_study(storage=name.format(tmp_path), study_name="s")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_safe_configuration_with_a_slip_in_a_name_is_reported() -> None:
+    study = rp.create_study(PROBLEM, safe={"y": 0.0})
+    with pytest.warns(UserWarning, match=r"names 'y', but its evaluation, trial 0, suggests no"):
+        study.optimize(rp.objective(study, evaluate), n_trials=1)
+    told = rp.create_study(PROBLEM, safe={"y": 0.0, "x": 0.5})
+    trial = told.ask()
+    with pytest.warns(UserWarning, match=r"it suggests x"):
+        rp.tell(told, trial, evaluate(trial))
+    assert told.trials[0].params == {"x": 0.5}
