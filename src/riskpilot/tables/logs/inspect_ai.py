@@ -13,9 +13,9 @@ from riskpilot.tables.logs.runs import (
     as_text,
     cut,
     field,
-    flat,
     parsed,
     records,
+    said,
     text_of,
     unlike,
     with_errors,
@@ -106,7 +106,7 @@ def _config(header: Mapping[str, Any], file: str) -> dict[str, Any]:
         for step in plan.get("steps") or []
     ]
     generation = {**(spec.get("model_generate_config") or {}), **(plan.get("config") or {})}
-    return flat(
+    return said(
         {
             "model": field(spec, file, TOOL, "model"),
             "task": field(spec, file, TOOL, "task"),

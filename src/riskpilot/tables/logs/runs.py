@@ -52,17 +52,14 @@ def with_errors(scores: Numbers, good: Sequence[str]) -> dict[str, float]:
     return {**added, **scores}
 
 
-def flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Write what a log says of a configuration as plain values, and leave out what it leaves open.
+def said(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what a log says of a configuration, and leave out what it leaves open.
 
-    >>> flat({"temperature": 0.5, "seed": None, "stop": ["a", "b"]})
-    {'temperature': 0.5, 'stop': '["a", "b"]'}
+    >>> said({"temperature": 0.5, "seed": None, "stop": []})
+    {'temperature': 0.5}
     """
     return {
-        name: value if isinstance(value, str | int) or as_number(value) is not None
-        else as_text(value)
-        for name, value in values.items()
-        if value is not None and value not in ([], {}, "")
+        name: value for name, value in values.items() if value is not None and value not in ([], {})
     }
 
 

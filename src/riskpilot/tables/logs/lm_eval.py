@@ -1,0 +1,1 @@
+def recognises(path, head): return False
