@@ -6,11 +6,13 @@ from riskpilot.tables.files import existing, is_archive, read_losses, with_examp
 from riskpilot.tables.logs import is_log
 from riskpilot.tables.long import LongTable, open_table
 from riskpilot.tables.loss_table import LossTable
+from riskpilot.tables.pairs import OneRun, read_pair
 
 __all__ = [
     "Columns",
     "LongTable",
     "LossTable",
+    "OneRun",
     "Wanted",
     "existing",
     "is_archive",
@@ -19,6 +21,7 @@ __all__ = [
     "open_table",
     "read_archive",
     "read_losses",
+    "read_pair",
     "save_losses",
     "with_example",
 ]

@@ -7,10 +7,10 @@ from types import ModuleType
 
 from riskpilot.errors import TableError
 from riskpilot.tables.logs import inspect_ai, lm_eval, promptfoo
-from riskpilot.tables.logs.joined import write_rows
+from riskpilot.tables.logs.joined import check_examples, write_rows
 from riskpilot.tables.logs.runs import Run
 
-__all__ = ["are_logs", "is_log", "read_runs", "write_rows"]
+__all__ = ["are_logs", "check_examples", "is_log", "read_runs", "write_rows"]
 
 # Each module says which files are its tool's (`recognises`) and reads one of them (`read`).
 _TOOLS: tuple[ModuleType, ...] = (inspect_ai, lm_eval, promptfoo)

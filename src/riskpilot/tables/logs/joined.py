@@ -19,7 +19,7 @@ def write_rows(runs: Sequence[Run], path: Path) -> dict[str, str]:
     Columns: ``config``, the text of a JSON object; ``example``; ``repeats``, how many answers to
     the example there are; and what was measured, averaged over these answers.
     """
-    _check_examples(runs)
+    check_examples(runs)
     types = dict(_NAMES)
     with path.open("w", encoding="utf-8") as file:
         for row in _rows(runs):
@@ -28,7 +28,7 @@ def write_rows(runs: Sequence[Run], path: Path) -> dict[str, str]:
     return types
 
 
-def _check_examples(runs: Sequence[Run]) -> None:
+def check_examples(runs: Sequence[Run]) -> None:
     """Refuse ids that stand for different examples: answers would be compared that have nothing
     to do with each other. Of a question and its right answer one may be written differently, as
     where choices are shuffled."""
