@@ -91,9 +91,7 @@ def enter(path: Path, question: str, delta: float, spend: float | None, seed: in
 def note_answer(path: Path, number: int, *, passed: bool) -> None:
     """Write the answer beside a question."""
     with _open(path) as ledger:
-        ledger.execute(
-            "UPDATE questions SET passed = ? WHERE number = ?", (int(passed), number)
-        )
+        ledger.execute("UPDATE questions SET passed = ? WHERE number = ?", (int(passed), number))
 
 
 def _check_delta(ledger: sqlite3.Connection, path: Path, delta: float) -> None:

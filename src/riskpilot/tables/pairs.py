@@ -63,9 +63,12 @@ def _read_one(path: str | Path, columns: Sequence[str]) -> OneRun:
         rows = source.ask(
             f"SELECT CAST(example AS VARCHAR) AS example, {read} FROM {source.rows} ORDER BY 1"
         ).fetchall()
-        repeated = "repeats" in source.types and source.ask(
-            f"SELECT 1 FROM {source.rows} WHERE CAST(repeats AS BIGINT) > 1 LIMIT 1"
-        ).fetchone()
+        repeated = (
+            "repeats" in source.types
+            and source.ask(
+                f"SELECT 1 FROM {source.rows} WHERE CAST(repeats AS BIGINT) > 1 LIMIT 1"
+            ).fetchone()
+        )
         return _run(source.name, config, columns, rows, repeated=bool(repeated))
 
 

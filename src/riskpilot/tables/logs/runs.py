@@ -125,4 +125,6 @@ def text_of(path: Path, tool: str) -> str:
     except UnicodeDecodeError as error:
         raise cut(path.name, tool, f"it is not UTF-8: {error.reason}") from None
     except OSError as error:
-        raise TableError(f"{path.name!r} cannot be read: {error}. Check that it is there.") from None
+        raise TableError(
+            f"{path.name!r} cannot be read: {error}. Check that it is there."
+        ) from None

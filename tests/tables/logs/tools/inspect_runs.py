@@ -32,7 +32,9 @@ class Sums(ModelAPI):
         output = ModelOutput.from_content(self.model_name, str(one + two + (digest[0] >= often)))
         tokens = 10 + digest[1] % 5
         output.usage = ModelUsage(
-            input_tokens=10, output_tokens=tokens - 10, total_tokens=tokens,
+            input_tokens=10,
+            output_tokens=tokens - 10,
+            total_tokens=tokens,
             total_cost=tokens * price,
         )
         return output
@@ -77,8 +79,16 @@ def run(folder: str, task: Task, model: str, log_format: str = "eval", **options
     """Run one evaluation."""
     before = set(Path(folder).glob("*"))
     log = eval(
-        task, model=f"sums/{model}", log_dir=folder, log_format=log_format, display="none",
-        max_connections=1, max_samples=1, temperature=0.5, log_model_api=False, **options,
+        task,
+        model=f"sums/{model}",
+        log_dir=folder,
+        log_format=log_format,
+        display="none",
+        max_connections=1,
+        max_samples=1,
+        temperature=0.5,
+        log_model_api=False,
+        **options,
     )[0]
     (written,) = set(Path(folder).glob("*")) - before
     name = f"{log.eval.task_args.get('style', 'plain')}-{model}-{len(before)}"

@@ -1,1 +1,0 @@
-def recognises(path, head): return False
