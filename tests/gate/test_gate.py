@@ -180,7 +180,7 @@ def test_changes_at_the_limit_pass_at_most_delta_of_the_time_over_a_whole_ledger
 def test_a_true_drop_at_the_limit_passes_through_the_door_as_its_level_says(tmp_path):
     rng, delta = np.random.default_rng(1), 0.2
     passed = 0
-    for i in range(30):
+    for _ in range(30):
         new, reference = pair(tmp_path, rng, 200, 0.08, 0.05)
         passed += check_change(new, reference=reference, risks=[DROP], delta=delta).passed
     assert passed <= 30 * delta + 4 * math.sqrt(30 * delta * (1 - delta))

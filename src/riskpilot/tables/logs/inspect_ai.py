@@ -29,8 +29,7 @@ _HEAD = re.compile(r'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:')
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 # Settings that say how requests are sent, and nothing of what is answered.
 _SENDING = frozenset(
-    "adaptive_connections attempt_timeout batch cache max_connections max_retries "
-    "stream_idle_timeout timeout".split()
+    ["adaptive_connections", "attempt_timeout", "batch", "cache", "max_connections", "max_retries", "stream_idle_timeout", "timeout"]
 )
 
 
