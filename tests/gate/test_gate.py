@@ -16,8 +16,8 @@ from riskpilot.errors import ProblemError, TableError
 from riskpilot.gate import as_json, as_junit, as_markdown, check_change, in_words, share_of
 from riskpilot.gate.gate_ledger import enter
 
-LOGS = Path(__file__).parents[1] / "tables" / "logs" / "fixtures"
-SMALL, LARGE = LOGS / "terse-small-0.eval", LOGS / "terse-large-1.eval"
+LOGS = Path(__file__).parents[1] / "tables" / "logs" / "fixtures" / "inspect_ai"
+SMALL, LARGE = LOGS / "terse-small.eval", LOGS / "terse-large.eval"
 DROP = "accuracy_drop<=0.03"
 
 
@@ -56,7 +56,7 @@ def test_a_value_below_the_limit_does_not_pass_by_itself(tmp_path):
 
 
 def test_repeats_are_bet_on_and_absolute_limits_need_no_reference():
-    log = LOGS / "polite-large-3.json"
+    log = LOGS / "repeated.json"
     answer = check_change(log, reference=log, risks=["accuracy_drop<=0.9", "error<=0.99"])
     assert [checked.test for checked in answer.risks] == ["betting", "betting"]
     assert check_change(LARGE, risks=["error<=0.3"]).passed
@@ -110,7 +110,7 @@ def test_what_cannot_be_checked_is_refused(risks, words):
 def test_other_examples_are_refused(tmp_path):
     new = write(tmp_path / "new.csv", np.ones(5))
     reference = write(tmp_path / "main.csv", np.ones(4))
-    with pytest.raises(TableError, match="1 of 'new.csv' are not in 'main.csv', such as 'e4'"):
+    with pytest.raises(TableError, match=r"1 of 'new\.csv' are not in 'main\.csv', such as 'e4'"):
         check_change(new, reference=reference, risks=[DROP])
     with pytest.raises(TableError, match="must hold one configuration"):
         check_change(str(LOGS / "terse-*.eval"), risks=["error<=0.3"])
@@ -133,7 +133,7 @@ def test_a_ledger_counts_questions_and_knows_one_again(tmp_path):
     assert again.risks == first.risks
     with sqlite3.connect(ledger) as opened:
         assert opened.execute("SELECT passed FROM questions").fetchall() == [(1,), (0,)]
-    with pytest.raises(ProblemError, match="begun with 0.05"):
+    with pytest.raises(ProblemError, match=r"begun with 0\.05"):
         check_change(LARGE, risks=["error<=0.3"], ledger=ledger, delta=0.1)
 
 

@@ -1,14 +1,15 @@
-"""Two runs over the same examples: a changed configuration, and the reference it is held against."""
+"""Two runs over the same examples: a changed configuration, and the reference beside it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from riskpilot.common import FloatArray
-from riskpilot.errors import TableError
+from riskpilot.errors import TableError, shown
 from riskpilot.tables.cells import cell
 from riskpilot.tables.configurations import parse_config
 from riskpilot.tables.logs import check_examples, is_log, read_runs
@@ -42,7 +43,8 @@ def read_pair(
         if lacking:
             raise TableError(
                 f"Both runs need the same examples, but {len(lacking)} of {Path(here).name!r} are "
-                f"not in {Path(there).name!r}, such as {lacking[0]!r}. Run both on the same ones."
+                f"not in {Path(there).name!r}, such as {shown(lacking[0])}. Run both on the same "
+                f"ones."
             )
     if is_log(new) and is_log(reference):
         check_examples(read_runs([str(new), str(reference)]))
@@ -84,17 +86,18 @@ def _run(
     ids = tuple(row[0] for row in rows)
     if not ids:
         raise TableError(f"{file!r} has no rows. Give one row for each example.")
-    twice = next((one for one, two in zip(ids, ids[1:], strict=False) if one == two), None)
+    twice = next((one for one, two in pairwise(ids) if one == two), None)
     if None in ids or twice is not None:
         raise TableError(
             f"{file!r} needs one row for each example, with its id, but "
-            f"{'a row has none' if None in ids else f'{twice!r} is there twice'}. Correct the rows."
+            f"{'a row has none' if None in ids else f'{shown(twice)} is there twice'}. Correct the "
+            f"rows."
         )
     for row in rows:
         if None in row:
             raise TableError(
                 f"{file!r}: every example needs its {columns[row.index(None) - 1]!r}, but "
-                f"{row[0]!r} has none. Complete the run."
+                f"{shown(row[0])} has none. Complete the run."
             )
     numbers = np.array([row[1:] for row in rows], dtype=np.float64)
     return OneRun(config, ids, dict(zip(columns, numbers.T, strict=True)), repeated)

@@ -6,30 +6,27 @@ from pathlib import Path
 from typing import Any
 
 from riskpilot.errors import TableError, shown
-from riskpilot.tables.logs.runs import (
-    LoggedSample,
-    Run,
-    as_number,
-    as_text,
-    cut,
-    field,
-    parsed,
-    records,
-    said,
-    text_of,
-    unlike,
-    with_errors,
-)
+from riskpilot.tables.logs.log_files import LogFile
+from riskpilot.tables.logs.runs import LoggedSample, Run, as_number, as_text, said, with_errors
 from riskpilot.tables.logs.zipped import ZippedJson
 
 TOOL = "Inspect AI"
 VERSIONS = (2,)
 _HEAD = re.compile(r'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:')
 # Grades as Inspect AI turns them into numbers: correct, partial, incorrect, no answer.
-_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 # Settings that say how requests are sent, and nothing of what is answered.
 _SENDING = frozenset(
-    ["adaptive_connections", "attempt_timeout", "batch", "cache", "max_connections", "max_retries", "stream_idle_timeout", "timeout"]
+    [
+        "adaptive_connections",
+        "attempt_timeout",
+        "batch",
+        "cache",
+        "max_connections",
+        "max_retries",
+        "stream_idle_timeout",
+        "timeout",
+    ]
 )
 
 
@@ -40,76 +37,74 @@ def recognises(path: Path, head: str) -> bool:
 
 def read(path: Path) -> list[Run]:
     """Read a log: one run."""
+    log = LogFile(path, TOOL)
     if path.suffix.lower() == ".eval":
-        header, samples = _from_archive(path)
+        header, samples = _from_archive(log)
     else:
-        header = parsed(text_of(path, TOOL), path.name, TOOL)
-        _check(header, path.name)
-        samples = header.get("samples")
-    samples = records(samples, path.name, TOOL, "samples")
+        header = log.parsed(log.text())
+        _check(log, header)
+        samples = log.parts(header, "samples")
     if not samples:
-        raise unlike(path.name, TOOL, "it has no samples; was it written with log_samples=False?")
-    good = _accuracies(header)
-    config = _config(header, path.name)
-    return [Run(path.name, config, [_sample(path.name, item, good) for item in samples])]
+        raise log.unlike("it has no samples; was it written with log_samples=False?")
+    good = _accuracies(log, header)
+    config = _config(log, header)
+    return [Run(path.name, config, [_sample(log, item, good) for item in samples])]
 
 
-def _from_archive(path: Path) -> tuple[Mapping[str, Any], Any]:
+def _from_archive(log: LogFile) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
     """Read the header of an archive, and what it says of each sample in short."""
-    archive = ZippedJson(path, TOOL)
+    archive = ZippedJson(log)
     if "header.json" not in archive and "_journal/start.json" in archive:
-        raise cut(path.name, TOOL, "the evaluation did not end")
+        raise log.cut("the evaluation did not end")
     header = archive.read("header.json")
-    _check(header, path.name)
+    _check(log, header)
     if "summaries.json" in archive:
-        return header, archive.read("summaries.json", "array")
-    names = (name for name in archive.names() if name.startswith("samples/"))
-    return header, [archive.read(name) for name in names]
+        samples = archive.read("summaries.json", "array")
+    else:
+        names = (name for name in archive.names() if name.startswith("samples/"))
+        samples = [archive.read(name) for name in names]
+    return header, log.parts({"samples": samples}, "samples")
 
 
-def _check(header: Any, file: str) -> None:
+def _check(log: LogFile, header: Any) -> None:
     """Refuse another version, and an evaluation that did not end well."""
-    version = field(header, file, TOOL, "version")
-    if version not in VERSIONS:
-        known = ", ".join(map(str, VERSIONS))
-        raise unlike(file, TOOL, f"its version is {shown(version)}, and riskpilot reads {known}")
-    status = field(header, file, TOOL, "status")
+    log.check_version(log.field(header, "version"), VERSIONS)
+    status = log.field(header, "status")
     if status != "success":
         raise TableError(
-            f"{file!r}: the evaluation must have ended well, but its status is {shown(status)}. "
-            f"Finish it with inspect eval-retry, or leave the log out."
+            f"{log.name!r}: the evaluation must have ended well, but its status is "
+            f"{shown(status)}. Finish it with inspect eval-retry, or leave the log out."
         )
     if header.get("invalidated"):
         raise TableError(
-            f"{file!r}: samples of this log were marked as invalid. Run them again, or leave the "
-            f"log out."
+            f"{log.name!r}: samples of this log were marked as invalid. Run them again, or leave "
+            f"the log out."
         )
 
 
-def _accuracies(header: Mapping[str, Any]) -> list[str]:
+def _accuracies(log: LogFile, header: Mapping[str, Any]) -> list[str]:
     """List the scores of which Inspect AI computed an accuracy: these are better when larger."""
-    results = header.get("results") or {}
+    scores = log.parts(log.part(header, "results"), "scores")
     return [
-        score["name"]
-        for score in results.get("scores") or []
-        if "accuracy" in (score.get("metrics") or {})
+        as_text(log.field(score, "name"))
+        for score in scores
+        if "accuracy" in log.part(score, "metrics")
     ]
 
 
-def _config(header: Mapping[str, Any], file: str) -> dict[str, Any]:
+def _config(log: LogFile, header: Mapping[str, Any]) -> dict[str, Any]:
     """Collect what makes up the configuration: model, task, their arguments, prompts, sampling."""
-    spec = field(header, file, TOOL, "eval")
-    plan = header.get("plan") or {}
+    spec, plan = log.part(header, "eval"), log.part(header, "plan")
     steps = [
-        {"solver": step.get("solver"), **(step.get("params") or {})}
-        for step in plan.get("steps") or []
+        {"solver": step.get("solver"), **log.part(step, "params")}
+        for step in log.parts(plan, "steps")
     ]
-    generation = {**(spec.get("model_generate_config") or {}), **(plan.get("config") or {})}
+    generation = {**log.part(spec, "model_generate_config"), **log.part(plan, "config")}
     return said(
         {
-            "model": field(spec, file, TOOL, "model"),
-            "task": field(spec, file, TOOL, "task"),
-            **{f"task.{name}": value for name, value in (spec.get("task_args") or {}).items()},
+            "model": log.field(spec, "model"),
+            "task": log.field(spec, "task"),
+            **{f"task.{name}": value for name, value in log.part(spec, "task_args").items()},
             "model_args": spec.get("model_args"),
             "model_roles": spec.get("model_roles"),
             "solvers": steps,
@@ -118,16 +113,16 @@ def _config(header: Mapping[str, Any], file: str) -> dict[str, Any]:
     )
 
 
-def _sample(file: str, item: Mapping[str, Any], good: list[str]) -> LoggedSample:
+def _sample(log: LogFile, item: Mapping[str, Any], good: list[str]) -> LoggedSample:
     """Read one answer."""
-    example = as_text(field(item, file, TOOL, "id"))
+    example = as_text(log.field(item, "id"))
     if item.get("error"):
         raise TableError(
-            f"{file!r}: every sample needs a score, but sample {example!r} ended in an error. "
-            f"Finish it with inspect eval-retry, or leave the log out."
+            f"{log.name!r}: every sample needs a score, but sample {shown(example)} ended in an "
+            f"error. Finish it with inspect eval-retry, or leave the log out."
         )
     scores: dict[str, float] = {}
-    for name, score in (item.get("scores") or {}).items():
+    for name, score in log.part(item, "scores").items():
         value = score.get("value") if isinstance(score, Mapping) else score
         parts = value if isinstance(value, Mapping) else {None: value}
         for part, inner in parts.items():
@@ -136,12 +131,13 @@ def _sample(file: str, item: Mapping[str, Any], good: list[str]) -> LoggedSample
                 column = name if part is None else str(part)
                 scores[f"{name}.{part}" if column in scores else column] = number
     content = {"input": as_text(item.get("input")), "target": as_text(item.get("target"))}
-    return LoggedSample(example, content, {**_spent(item), **with_errors(scores, good)})
+    return LoggedSample(example, content, {**_spent(log, item), **with_errors(scores, good)})
 
 
-def _spent(item: Mapping[str, Any]) -> dict[str, float]:
+def _spent(log: LogFile, item: Mapping[str, Any]) -> dict[str, float]:
     """Add up what a sample took: tokens and costs of all models, and seconds without waiting."""
-    usage = [use for use in (item.get("model_usage") or {}).values() if isinstance(use, Mapping)]
+    models = log.part(item, "model_usage")
+    usage = [log.part(models, name) for name in models]
     spent = {}
     for column, name in (("tokens", "total_tokens"), ("cost", "total_cost")):
         numbers = [number for use in usage if (number := as_number(use.get(name))) is not None]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from riskpilot.common import canonical
-from riskpilot.errors import TableError
+from riskpilot.errors import TableError, shown
 from riskpilot.tables.logs.runs import LoggedSample, Run
 
 _NAMES = {"config": "VARCHAR", "example": "VARCHAR", "repeats": "BIGINT"}
@@ -40,8 +40,9 @@ def check_examples(runs: Sequence[Run]) -> None:
             if one and two and not any(one.get(part) == text for part, text in two.items()):
                 raise TableError(
                     f"An id of a sample means the same example in every log, but "
-                    f"{sample.example!r} is another one in {run.file!r} than in {file!r}. Give "
-                    f"samples ids of their own instead of numbers, and read logs of one task only."
+                    f"{shown(sample.example)} is another one in {run.file!r} than in {file!r}. "
+                    f"Give samples ids of their own instead of numbers, and read logs of one task "
+                    f"only."
                 )
 
 

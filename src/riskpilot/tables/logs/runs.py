@@ -4,10 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-from riskpilot.errors import TableError, shown
 
 Numbers = Mapping[str, float]
 """What was measured on a sample, by column."""
@@ -39,9 +36,9 @@ class Run:
 def with_errors(scores: Numbers, good: Sequence[str]) -> dict[str, float]:
     """Name the columns of some scores.
 
-    A score stands under its own name, whatever that is. Of those that are better when larger, ``good``, one minus the
-    score stands under its name with "_error"; where there is one of them alone, it is the
-    ``accuracy``, and one minus it the ``error``.
+    A score stands under its own name, whatever that is. Of those that are better when larger,
+    ``good``, one minus the score stands under its name with "_error"; where there is one of them
+    alone, it is the ``accuracy``, and one minus it the ``error``.
 
     >>> with_errors({"match": 1.0, "seconds": 2.0}, ["match"])
     {'match_error': 0.0, 'accuracy': 1.0, 'error': 0.0, 'match': 1.0, 'seconds': 2.0}
@@ -74,57 +71,3 @@ def as_number(value: object) -> float | None:
 def as_text(value: object) -> str:
     """Write a part of an example as a text by which it is compared."""
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-
-
-def parsed(text: str | bytes, file: str, tool: str) -> Any:
-    """Read the JSON of a log, or say that it is not whole."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise cut(file, tool, str(error)) from None
-
-
-def cut(file: str, tool: str, reason: str) -> TableError:
-    """Make the error of a log that is not whole."""
-    return TableError(
-        f"{file!r} is no complete log of {tool} ({reason}). It may have been cut short while it "
-        f"was written or copied: take the original again, or run the evaluation again."
-    )
-
-
-def unlike(file: str, tool: str, what: str) -> TableError:
-    """Make the error of a log that lacks what its tool writes."""
-    return TableError(
-        f"{file!r} is not written as riskpilot knows logs of {tool}: {what}. Convert it to a "
-        f"table with one row per configuration and example, or name the version of {tool} in a "
-        f"report to riskpilot."
-    )
-
-
-def field(data: Any, file: str, tool: str, *path: str) -> Any:
-    """Return a part of a log that its tool always writes."""
-    found = data
-    for name in path:
-        if not isinstance(found, Mapping) or name not in found:
-            raise unlike(file, tool, f"it has no {'.'.join(path)}")
-        found = found[name]
-    return found
-
-
-def records(data: Any, file: str, tool: str, what: str) -> list[Mapping[str, Any]]:
-    """Check that a part of a log is a list of objects."""
-    if not isinstance(data, list) or not all(isinstance(item, Mapping) for item in data):
-        raise unlike(file, tool, f"its {what} are no list of objects but {shown(data, 60)}")
-    return data
-
-
-def text_of(path: Path, tool: str) -> str:
-    """Read a log that is a text."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise cut(path.name, tool, f"it is not UTF-8: {error.reason}") from None
-    except OSError as error:
-        raise TableError(
-            f"{path.name!r} cannot be read: {error}. Check that it is there."
-        ) from None

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import duckdb
 
-from riskpilot.tables.logs.runs import cut, parsed
+from riskpilot.tables.logs.log_files import LogFile
 
 _ZSTANDARD = 93  # the number of this method in the format of ZIP archives
 # Before the bytes of a part stand 30 bytes, of which the last four say how long two texts are
@@ -21,15 +21,17 @@ _LARGEST = 1 << 31  # bytes of one JSON object
 
 
 class ZippedJson:
-    """An archive of JSON parts; ``tool``: which program wrote it, for messages."""
+    """A log that is an archive of JSON parts."""
 
-    def __init__(self, path: Path, tool: str) -> None:
-        self.path, self.tool = path, tool
+    def __init__(self, log: LogFile) -> None:
+        self.log = log
         try:
-            with zipfile.ZipFile(path) as archive:
+            with zipfile.ZipFile(log.path) as archive:
                 self._parts = {info.filename: info for info in archive.infolist()}
-        except (zipfile.BadZipFile, OSError, ValueError) as error:
-            raise cut(path.name, tool, str(error)) from None
+        except (zipfile.BadZipFile, ValueError) as error:
+            raise log.cut(str(error)) from None
+        except OSError as error:
+            raise log.unreadable(error) from None
 
     def __contains__(self, name: str) -> bool:
         return name in self._parts
@@ -42,20 +44,20 @@ class ZippedJson:
         """Read a part that is a JSON object, or an array of JSON objects."""
         info = self._parts.get(name)
         if info is None:
-            raise cut(self.path.name, self.tool, f"it has no {name}")
+            raise self.log.cut(f"it has no {name}")
         try:
             if info.compress_type == _ZSTANDARD:
                 return self._by_duckdb(info, shape)
-            with zipfile.ZipFile(self.path) as archive:
+            with zipfile.ZipFile(self.log.path) as archive:
                 text = archive.read(name)
         except (zipfile.BadZipFile, duckdb.Error, struct.error, EOFError, OSError) as error:
             first = " ".join(str(error).split())[:120]
-            raise cut(self.path.name, self.tool, f"its part {name}: {first}") from None
-        return parsed(text, self.path.name, self.tool)
+            raise self.log.cut(f"its part {name}: {first}") from None
+        return self.log.parsed(text)
 
     def _by_duckdb(self, info: zipfile.ZipInfo, shape: str) -> Any:
         """Read the compressed bytes of a part, and let DuckDB read the JSON in them."""
-        with self.path.open("rb") as file:
+        with self.log.path.open("rb") as file:
             file.seek(info.header_offset)
             file.seek(sum(_BEFORE.unpack(file.read(_BEFORE.size))), 1)
             compressed = file.read(info.compress_size)
@@ -69,9 +71,9 @@ class ZippedJson:
                     f"format = '{how}', maximum_object_size = {_LARGEST})",
                     [str(part)],
                 ).fetchall()
-        found = [parsed(row[0], self.path.name, self.tool) for row in rows]
+        found = [self.log.parsed(row[0]) for row in rows]
         if shape == "array":
             return found
         if len(found) != 1:
-            raise cut(self.path.name, self.tool, f"its part {info.filename} is no JSON object")
+            raise self.log.cut(f"its part {info.filename} is no JSON object")
         return found[0]

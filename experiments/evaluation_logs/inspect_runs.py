@@ -4,17 +4,20 @@
 """
 
 import hashlib
+import json
+import math
 import sys
 from pathlib import Path
 
 from inspect_ai import Task, eval, task
 from inspect_ai.dataset import Sample
+from inspect_ai.log import read_eval_log
 from inspect_ai.model import GenerateConfig, ModelAPI, ModelOutput, ModelUsage, modelapi
 from inspect_ai.scorer import Score, accuracy, match, mean, scorer, stderr
 from inspect_ai.solver import generate, system_message
 
 # How often each model is right, of 256, and what a token costs.
-MODELS = {"small": (190, 1e-6), "large": (252, 1e-5)}
+MODELS = {"small": (190, 1e-6), "medium": (255, 4e-6), "large": (256, 1e-5)}
 
 
 @modelapi(name="sums")
@@ -42,10 +45,12 @@ class Sums(ModelAPI):
 
 @scorer(metrics=[mean()])
 def length():
-    """Counts the letters of the answer: a score that is not better when larger."""
+    """Counts the letters of the answer: a score that is not better when larger. One sample gets
+    none."""
 
     async def score(state, target):
-        return Score(value=len(state.output.completion))
+        none = state.sample_id == "sum-05"
+        return Score(value=math.nan if none else len(state.output.completion))
 
     return score
 
@@ -75,13 +80,12 @@ def sums(style: str = "plain", n: int = 60, scorers: int = 1):
     )
 
 
-def run(folder: str, task: Task, model: str, log_format: str = "eval", **options) -> None:
-    """Run one evaluation."""
-    before = set(Path(folder).glob("*"))
+def run(folder: Path, name: str, task: Task, model: str, log_format: str = "eval", **options):
+    """Run one evaluation, give its log a name, and return what Inspect AI itself reads in it."""
     log = eval(
         task,
         model=f"sums/{model}",
-        log_dir=folder,
+        log_dir=str(folder / "running"),
         log_format=log_format,
         display="none",
         max_connections=1,
@@ -90,14 +94,33 @@ def run(folder: str, task: Task, model: str, log_format: str = "eval", **options
         log_model_api=False,
         **options,
     )[0]
-    (written,) = set(Path(folder).glob("*")) - before
-    name = f"{log.eval.task_args.get('style', 'plain')}-{model}-{len(before)}"
-    written.rename(Path(folder) / f"{name}{written.suffix}")
+    kept = folder / f"{name}.{log_format}"
+    Path(log.location.removeprefix("file://")).rename(kept)
+    return kept.name, [_short(sample) for sample in read_eval_log(str(kept)).samples]
+
+
+def _short(sample) -> dict:
+    """Say what a sample was and how it was scored, as Inspect AI read it."""
+    (usage,) = sample.model_usage.values()
+    values = {name: score.value for name, score in sample.scores.items()}
+    return {
+        "id": sample.id,
+        "epoch": sample.epoch,
+        "scores": {name: None if value != value else value for name, value in values.items()},
+        "tokens": usage.total_tokens,
+        "cost": usage.total_cost,
+        "seconds": sample.working_time,
+    }
 
 
 if __name__ == "__main__":
-    folder = sys.argv[1]
-    run(folder, sums("terse"), "small")
-    run(folder, sums("terse"), "large")
-    run(folder, sums("polite", n=6, scorers=3), "small", epochs=3)
-    run(folder, sums("polite", n=6), "large", "json", epochs=2)
+    folder = Path(sys.argv[1])
+    read = dict(
+        [
+            *(run(folder, f"terse-{model}", sums("terse"), model) for model in MODELS),
+            run(folder, "repeated", sums("polite", n=6, scorers=3), "small", epochs=3),
+            run(folder, "repeated", sums("polite", n=6), "medium", "json", epochs=2),
+        ]
+    )
+    (folder / "running").rmdir()
+    (folder / "read_by_the_tool.json").write_text(json.dumps(read, indent=1) + "\n")
