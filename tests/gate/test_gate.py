@@ -1,9 +1,6 @@
-"""The gate: what passes, what it writes, how its ledger spends delta, and that it keeps it."""
+"""The gate: what passes, what it writes, and what it refuses."""
 
 import json
-import math
-import sqlite3
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,10 +8,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import riskpilot as rp
 from riskpilot.cli.app import app
-from riskpilot.errors import ProblemError, TableError
-from riskpilot.gate import as_json, as_junit, as_markdown, check_change, in_words, share_of
-from riskpilot.gate.gate_ledger import enter
+from riskpilot.errors import LossError, ProblemError, TableError
+from riskpilot.gate import as_json, as_junit, as_markdown, check_change, in_words
 
 LOGS = Path(__file__).parents[1] / "tables" / "logs" / "fixtures" / "inspect_ai"
 SMALL, LARGE = LOGS / "terse-small.eval", LOGS / "terse-large.eval"
@@ -27,22 +24,19 @@ def write(path, accuracy):
     return path
 
 
-def pair(folder, rng, n, worse, better):
-    """Draw answers of a reference and of a change that gets some worse and some better."""
-    draw = rng.random(n)
-    reference = np.where(draw < worse, 1, np.where(draw < worse + better, 0, rng.random(n) < 0.9))
-    new = np.where(draw < worse, 0, np.where(draw < worse + better, 1, reference))
-    return write(folder / "new.csv", new), write(folder / "main.csv", reference)
-
-
 def test_a_better_model_passes_and_a_worse_one_does_not():
     assert check_change(LARGE, reference=SMALL, risks=[DROP]).passed
     answer = check_change(SMALL, reference=LARGE, risks=[DROP])
     assert not answer.passed
     (checked,) = answer.risks
     assert checked.test == "trinomial"
-    assert checked.value == pytest.approx(18 / 60 - 1 / 60)
-    assert (checked.new, checked.reference) == pytest.approx((18 / 60, 1 / 60))
+    by_the_tool = json.loads((LOGS / "read_by_the_tool.json").read_text())
+    small, large = (
+        np.mean([sample["scores"]["match"] != "C" for sample in by_the_tool[log.name]])
+        for log in (SMALL, LARGE)
+    )
+    assert checked.value == pytest.approx(small - large)
+    assert (checked.new, checked.reference) == pytest.approx((small, large))
     assert answer.new["model"] == "sums/small"
 
 
@@ -81,16 +75,45 @@ def test_command_writes_all_forms_and_its_exit_code_says_the_answer(tmp_path):
     assert "**not shown**" in summary.read_text()
     assert run(SMALL, "-r", DROP).exit_code == 2  # no reference
     assert run("nowhere.eval", "--reference", LARGE, "-r", DROP).exit_code == 2
+    assert run(LARGE, "-r", "error<=0.3", "--out", tmp_path / "none" / "gate.json").exit_code == 2
+    assert run(LARGE, "-r", "error<=0.3", "--delta", "2").exit_code == 2
+    assert run(LARGE, "-r", "error<=0.3", "--spend", "0.5").exit_code == 2  # no ledger to spend of
+    broken = tmp_path / "broken.eval"
+    broken.write_bytes(LARGE.read_bytes()[:1000])
+    result = run(broken, "-r", "error<=0.3")
+    assert (result.exit_code, "Traceback" in result.output) == (2, False)
     assert json.loads(run(LARGE, "-r", "error<=0.3", "--json").stdout)["level"] == 0.05
 
 
 def test_forms_agree():
-    answer = check_change(SMALL, reference=LARGE, risks=[DROP])
+    limits = [DROP, "accuracy>=0.8", "match_error<=0.5 as difference"]
+    answer = check_change(SMALL, reference=LARGE, risks=limits)
     data = json.loads(as_json(answer))
-    assert data["risks"][0]["p_value"] == answer.risks[0].p_value
-    assert "not shown" in in_words(answer)
-    assert "accuracy_drop &lt;= 0.03" in as_markdown(answer)
-    ElementTree.fromstring(as_junit(answer))
+    suite = ElementTree.fromstring(as_junit(answer)).find("testsuite")
+    rows = [line for line in as_markdown(answer).splitlines() if line.startswith("| ")][1:]
+    cases = suite.findall("testcase")
+    for checked, one, case, row in zip(answer.risks, data["risks"], cases, rows, strict=True):
+        assert one["p_value"] == checked.p_value
+        assert one["passed"] == checked.passed == (case.find("failure") is None)
+        assert one["risk"] == str(checked.risk) == case.get("name")
+        assert ("**not shown**" in row) == (not checked.passed)
+        assert len(row.replace("\\|", "").strip("|").split("|")) == 7
+    assert data["passed"] is False
+    assert int(suite.get("failures")) == sum(not checked.passed for checked in answer.risks) > 0
+    # An accuracy is written as itself, and not as one minus it.
+    assert "accuracy >= 0.8: not shown; 0.7 on 60 examples, and at least 0.5" in in_words(answer)
+    assert "Tested at level 0.05, as a question on its own." in in_words(answer)
+
+
+def test_a_name_that_would_break_a_form_is_escaped(tmp_path):
+    path = tmp_path / "new.csv"
+    name = 'a|b & "c" *d*'
+    rows = "".join(f"e{i},0\n" for i in range(20))
+    path.write_text('example,"a|b & ""c"" *d*"\n' + rows)
+    answer = check_change(path, risks=[rp.Risk(name, 0.5)])
+    case = ElementTree.fromstring(as_junit(answer)).find("testsuite/testcase")
+    assert case.get("name") == f"{name} <= 0.5"
+    assert 'a\\|b & "c" \\*d\\* &lt;= 0.5' in as_markdown(answer)
 
 
 @pytest.mark.parametrize(
@@ -116,71 +139,34 @@ def test_other_examples_are_refused(tmp_path):
         check_change(str(LOGS / "terse-*.eval"), risks=["error<=0.3"])
 
 
-def test_shares_of_infinitely_many_questions_sum_to_one():
-    shares = [share_of(k) for k in range(1, 100_001)]
-    # The rest of the sum lies between the integrals 6 / (pi^2 (N + 1)) and 6 / (pi^2 N).
-    rest = 1 - math.fsum(shares)
-    assert 6 / math.pi**2 / 100_001 < rest < 6 / math.pi**2 / 100_000
+def test_a_column_that_no_metric_is_known_by_is_checked_too():
+    drop = "match_error<=0.1 as difference"
+    assert check_change(LARGE, reference=SMALL, risks=[drop]).passed
+    assert not check_change(SMALL, reference=LARGE, risks=[drop]).passed
 
 
-def test_a_ledger_counts_questions_and_knows_one_again(tmp_path):
-    ledger = tmp_path / "gate.db"
-    first = check_change(LARGE, reference=SMALL, risks=[DROP], ledger=ledger)
-    second = check_change(SMALL, reference=LARGE, risks=[DROP], ledger=ledger)
-    again = check_change(LARGE, reference=SMALL, risks=[DROP], ledger=ledger)
-    assert [answer.entry.number for answer in (first, second, again)] == [1, 2, 1]
-    assert second.level == pytest.approx(0.05 * share_of(2))
-    assert again.risks == first.risks
-    with sqlite3.connect(ledger) as opened:
-        assert opened.execute("SELECT passed FROM questions").fetchall() == [(1,), (0,)]
-    with pytest.raises(ProblemError, match=r"begun with 0\.05"):
-        check_change(LARGE, risks=["error<=0.3"], ledger=ledger, delta=0.1)
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("", "has no rows"),
+        ("a,1\na,0\n", "'a' is there twice"),
+        ("a,1\nb,\n", "'b' has none"),
+        ("a,2\nb,1\n", r"lie in \[0"),
+        ("a,x\n", "x"),
+    ],
+)
+def test_tables_with_odd_rows_are_refused(tmp_path, rows, words):
+    path = tmp_path / "new.csv"
+    path.write_text(f"example,error\n{rows}")
+    with pytest.raises((TableError, LossError), match=words):
+        check_change(path, risks=["error<=0.5"])
 
 
-def test_a_ledger_spends_no_more_than_delta(tmp_path):
-    ledger = tmp_path / "gate.db"
-    assert enter(ledger, "one", 0.05, 0.9, 1).share == 0.9
-    with pytest.raises(ProblemError, match=r"wants a share of 0.152 and 0.1 is left"):
-        enter(ledger, "two", 0.05, None, 1)
-    assert enter(ledger, "three", 0.05, 0.1, 1).number == 2
-    with pytest.raises(ProblemError, match="0 is left"):
-        enter(ledger, "four", 0.05, 0.01, 1)
-
-
-def test_questions_that_come_at_once_get_different_numbers(tmp_path):
-    ledger = tmp_path / "gate.db"
-    with ThreadPoolExecutor(8) as pool:
-        entries = list(pool.map(lambda i: enter(ledger, f"q{i}", 0.05, None, 1), range(24)))
-    assert sorted(entry.number for entry in entries) == list(range(1, 25))
-
-
-def test_a_damaged_ledger_is_said_to_be_one(tmp_path):
-    ledger = tmp_path / "gate.db"
-    ledger.write_text("no database at all, but a text")
-    with pytest.raises(TableError, match="cannot be used"):
-        check_change(LARGE, risks=["error<=0.3"], ledger=ledger)
-
-
-def test_changes_at_the_limit_pass_at_most_delta_of_the_time_over_a_whole_ledger():
-    """Twelve changes with a true drop at the limit, each at its own level, many ledgers: the rate
-    of ledgers in which any passed is at most delta, up to four standard errors."""
-    from riskpilot.statistics.families import log_trinomial
-
-    rng, n, limit, delta, ledgers = np.random.default_rng(0), 300, 0.03, 0.2, 400
-    counts = rng.multinomial(n, [0.06, 0.03, 0.91], size=(ledgers, 12))
-    any_passed = np.zeros(ledgers, dtype=bool)
-    for k in range(1, 13):
-        level = delta * share_of(k)
-        log_p = log_trinomial(counts[:, k - 1, 0], counts[:, k - 1, 1], n, limit, level)
-        any_passed |= log_p < math.log(level)
-    rate = any_passed.mean()
-    assert 0 < rate <= delta + 4 * math.sqrt(delta * (1 - delta) / ledgers)
-
-
-def test_a_true_drop_at_the_limit_passes_through_the_door_as_its_level_says(tmp_path):
-    rng, delta = np.random.default_rng(1), 0.2
-    passed = 0
-    for _ in range(30):
-        new, reference = pair(tmp_path, rng, 200, 0.08, 0.05)
-        passed += check_change(new, reference=reference, risks=[DROP], delta=delta).passed
-    assert passed <= 30 * delta + 4 * math.sqrt(30 * delta * (1 - delta))
+def test_an_id_that_means_another_example_in_the_reference_is_refused(tmp_path):
+    log = json.loads((LOGS / "repeated.json").read_text())
+    for sample in log["samples"]:
+        sample |= {"input": f"Another {sample['input']}", "target": "none"}
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(log))
+    with pytest.raises(TableError, match="'sum-00' is another one"):
+        check_change(LOGS / "repeated.json", reference=other, risks=[DROP])

@@ -44,7 +44,7 @@ def gate(
         float | None,
         typer.Option(
             help="The share of delta for this question; by default 6 / (pi^2 k^2) for the k-th one "
-            "of a ledger, and 1 without a ledger."
+            "of the ledger."
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the answer as JSON here.")] = None,
@@ -62,8 +62,8 @@ def gate(
             ledger=ledger,
             spend=spend,
         )
-        texts = {out: as_json, junit: as_junit, summary: as_markdown}
-        for path, write in texts.items():
+        forms = ((out, as_json), (junit, as_junit), (summary, as_markdown))
+        for path, write in forms:
             if path is not None:
                 path.write_text(write(answer) + "\n", encoding="utf-8")
     if to_json:

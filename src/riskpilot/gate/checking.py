@@ -64,8 +64,10 @@ class Gate:
         How many examples both runs have.
     delta : float
         How often, at most, a change that breaks its limits passes, over all questions of a ledger.
-    entry : Entry
-        The number of the question, and the share of delta that it spends.
+    entry : Entry or None
+        The number of the question and the share of delta that it spends; None without a ledger.
+    seed : int
+        The seed of the order in which bets see the examples.
     new, reference : dict
         What the files say of the two configurations; ``reference`` is None without one.
     made : dict
@@ -77,7 +79,8 @@ class Gate:
     risks: tuple[CheckedRisk, ...]
     n_examples: int
     delta: float
-    entry: Entry
+    entry: Entry | None
+    seed: int
     new: Mapping[str, Any]
     reference: Mapping[str, Any] | None
     made: Mapping[str, Any]
@@ -90,8 +93,8 @@ class Gate:
 
     @property
     def level(self) -> float:
-        """The level of this question."""
-        return self.delta * self.entry.share
+        """The level at which the question was tested: all of delta without a ledger."""
+        return self.delta if self.entry is None else self.delta * self.entry.share
 
 
 def check_change(
@@ -120,8 +123,8 @@ def check_change(
     ledger : str or Path, optional
         The file that counts the questions. It is made where there is none.
     spend : float, optional
-        The share of delta that this question may spend; by default 6 / (pi^2 k^2) for the k-th
-        question of a ledger, and 1 without one.
+        The share of delta that a new question of the ledger may spend; by default 6 / (pi^2 k^2)
+        for the k-th one. A question that was asked before keeps the share it had.
 
     Returns
     -------
@@ -136,7 +139,8 @@ def check_change(
         If a limit cannot be meant, or the ledger has nothing left to spend.
     """
     limits = tuple(parse_risk(risk) if isinstance(risk, str) else risk for risk in risks)
-    _check(limits, reference, spend)
+    _check(limits, reference)
+    _check_spend(spend, ledger)
     columns = {risk.name: _column(risk) for risk in limits}
     one, other = read_pair(new, reference, sorted({name for name, _ in columns.values()}))
     repeated = one.repeated or (other is not None and other.repeated)
@@ -157,23 +161,22 @@ def check_change(
         }
     )
     Problem(limits, _FREE, delta)  # refuses a delta that cannot be meant before anything is spent
-    seed = 1 + secrets.randbits(52)
-    share = 1.0 if spend is None else spend
-    entry = Entry(1, share, share, seed)
+    seed, entry = 1 + secrets.randbits(52), None
     if ledger is not None:
         entry = enter(Path(ledger), digest, delta, spend, seed)
+        seed = entry.seed
+    level = delta if entry is None else delta * entry.share
     checked = tuple(
-        _tested(risk, losses[risk.name], against.get(risk.name), delta * entry.share, entry.seed)
-        for risk in limits
+        _tested(risk, losses[risk.name], against.get(risk.name), level, seed) for risk in limits
     )
     config = None if other is None else other.config
-    gate = Gate(checked, len(one.ids), delta, entry, one.config, config, stamp(), digest)
-    if ledger is not None:
+    gate = Gate(checked, len(one.ids), delta, entry, seed, one.config, config, stamp(), digest)
+    if ledger is not None and entry is not None:
         note_answer(Path(ledger), entry.number, passed=gate.passed)
     return gate
 
 
-def _check(limits: Sequence[Risk], reference: object, spend: object) -> None:
+def _check(limits: Sequence[Risk], reference: object) -> None:
     """Refuse limits that a gate cannot check."""
     if not limits:
         raise ProblemError('A gate needs a limit, but there is none. Write "accuracy_drop<=0.03".')
@@ -188,7 +191,18 @@ def _check(limits: Sequence[Risk], reference: object, spend: object) -> None:
                 f"{risk.name!r} is a difference from a reference, but none is given. Name the log "
                 f"of the reference: --reference main.eval."
             )
-    number = 1.0 if spend is None else finite_number(spend)
+
+
+def _check_spend(spend: object, ledger: object) -> None:
+    """Refuse a share that cannot be meant."""
+    if spend is None:
+        return
+    if ledger is None:
+        raise ProblemError(
+            "spend is a share of what a ledger has, but no ledger is given. Name one (--ledger "
+            "gate.db), or leave spend out: a question on its own has all of delta."
+        )
+    number = finite_number(spend)
     if number is None or not 0 < number <= 1:
         raise ProblemError(
             f"spend is the share of delta that a question may use and lies in (0, 1], but it is "

@@ -6,6 +6,10 @@ limits, so that by the union bound a change that breaks its limits passes, at an
 probability at most delta * (s_1 + s_2 + ...) <= delta. Without a budget of its own a question gets
 s_k = 6 / (pi^2 k^2), and these shares sum to 1 over infinitely many questions (Euler).
 
+The p-value of a change is valid where the change was not made by looking at the examples that it
+is tested on. Whoever mends a change by what these examples said of it needs fresh ones, and with
+them a new ledger.
+
 SQLite writes a question whole or not at all, and locks the file while it does.
 """
 

@@ -1,13 +1,12 @@
 """The answer of a gate in words, as JSON, as JUnit XML and as Markdown."""
 
-import json
 from typing import Any
 from xml.etree import ElementTree
 
-from riskpilot.common import digest_of
+from riskpilot.common.signed_files import signed
 from riskpilot.gate.checking import CheckedRisk, Gate
 
-SCHEMA = "riskpilot gate 1"
+SCHEMA = "riskpilot-gate/1"
 
 
 def in_words(gate: Gate) -> str:
@@ -23,15 +22,16 @@ def in_words(gate: Gate) -> str:
 
 def as_json(gate: Gate) -> str:
     """Write all of it as JSON, with its digest."""
+    entry = gate.entry
     data: dict[str, Any] = {
         "schema": SCHEMA,
         "passed": gate.passed,
         "delta": gate.delta,
-        "question": gate.entry.number,
-        "share": gate.entry.share,
-        "spent": gate.entry.spent,
         "level": gate.level,
-        "seed": gate.entry.seed,
+        "question": None if entry is None else entry.number,
+        "share": None if entry is None else entry.share,
+        "spent": None if entry is None else entry.spent,
+        "seed": gate.seed,
         "n_examples": gate.n_examples,
         "new": dict(gate.new),
         "reference": None if gate.reference is None else dict(gate.reference),
@@ -39,7 +39,7 @@ def as_json(gate: Gate) -> str:
         "asked": gate.digest,
         **gate.made,
     }
-    return json.dumps({**data, "digest": digest_of(data)}, indent=2, allow_nan=False)
+    return signed(data)
 
 
 def as_junit(gate: Gate) -> str:
@@ -74,8 +74,8 @@ def as_markdown(gate: Gate) -> str:
     """Write a summary for the page of a pull request."""
     rows = [
         f"| {_escaped(str(checked.risk))} | {'shown' if checked.passed else '**not shown**'} "
-        f"| {_number(checked.new)} | {_number(checked.reference)} | {_number(checked.value)} "
-        f"| {_number(checked.upper_bound)} | {checked.p_value:.2g} |"
+        f"| {_number(checked.value, checked)} | {_bound(checked)} | {checked.p_value:.2g} "
+        f"| {_number(checked.new)} | {_number(checked.reference)} |"
         for checked in gate.risks
     ]
     return "\n".join(
@@ -84,7 +84,7 @@ def as_markdown(gate: Gate) -> str:
             "",
             f"{gate.n_examples:,} examples. {_spending(gate)}",
             "",
-            "| limit | | mean loss, new | mean loss, reference | value | at most | p-value |",
+            "| limit | | on these examples | shown | p-value | mean loss, new | reference |",
             "|---|---|---:|---:|---:|---:|---:|",
             *rows,
             "",
@@ -108,27 +108,41 @@ def _risk_as_json(checked: CheckedRisk) -> dict[str, Any]:
 
 def _line(checked: CheckedRisk, n: int) -> str:
     """Say in one line what the examples say of a limit."""
-    against = "" if checked.reference is None else f" against {_number(checked.reference)}"
+    against = (
+        ""
+        if checked.reference is None
+        else f" (mean loss {_number(checked.new)} against {_number(checked.reference)})"
+    )
     return (
-        f"{checked.risk}: {'shown' if checked.passed else 'not shown'}; mean loss "
-        f"{_number(checked.new)}{against} on {n:,} examples, a value of {_number(checked.value)}; "
-        f"at most {_number(checked.upper_bound)} is shown (p = {checked.p_value:.2g}, "
-        f"{checked.test})"
+        f"{checked.risk}: {'shown' if checked.passed else 'not shown'}; "
+        f"{_number(checked.value, checked)} on {n:,} examples{against}, and {_bound(checked)} is "
+        f"shown (p = {checked.p_value:.2g}, {checked.test})"
     )
 
 
 def _spending(gate: Gate) -> str:
     """Say at which level the question was tested."""
+    if gate.entry is None:
+        return f"Tested at level {gate.level:.3g}, as a question on its own."
     return (
-        f"Question {gate.entry.number}, tested at level {gate.level:.3g}: a share of "
-        f"{gate.entry.share:.3g} of delta = {gate.delta:g}, of which {gate.entry.spent:.3g} is "
+        f"Question {gate.entry.number} of the ledger, tested at level {gate.level:.3g}: a share "
+        f"of {gate.entry.share:.3g} of delta = {gate.delta:g}; {gate.entry.spent:.3g} of it is "
         f"spent."
     )
 
 
-def _number(value: float | None) -> str:
-    """Write a number in short; a dash for none."""
-    return "-" if value is None else f"{value:.4g}"
+def _bound(checked: CheckedRisk) -> str:
+    """Say the strictest limit that would have been shown."""
+    side = "at least" if checked.risk.losses_are_complement else "at most"
+    return f"{side} {_number(checked.upper_bound, checked)}"
+
+
+def _number(value: float | None, checked: CheckedRisk | None = None) -> str:
+    """Write a number in short, a dash for none; of an accuracy itself instead of one minus it."""
+    if value is None:
+        return "-"
+    turned = checked is not None and checked.risk.losses_are_complement
+    return f"{1 - value if turned else value:.4g}"
 
 
 def _escaped(text: str) -> str:
