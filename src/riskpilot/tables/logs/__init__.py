@@ -6,14 +6,14 @@ from pathlib import Path
 from types import ModuleType
 
 from riskpilot.errors import TableError
-from riskpilot.tables.logs import inspect_ai
+from riskpilot.tables.logs import inspect_ai, lm_evaluation_harness, promptfoo
 from riskpilot.tables.logs.joined import check_examples, write_rows
 from riskpilot.tables.logs.runs import Run
 
 __all__ = ["are_logs", "check_examples", "is_log", "read_runs", "write_rows"]
 
 # Each module says which files are its tool's (`recognises`) and reads one of them (`read`).
-_TOOLS: tuple[ModuleType, ...] = (inspect_ai,)
+_TOOLS: tuple[ModuleType, ...] = (inspect_ai, lm_evaluation_harness, promptfoo)
 _HEAD = 1 << 16  # so many bytes at the beginning of a file say which tool wrote it
 
 
