@@ -170,3 +170,12 @@ def test_an_id_that_means_another_example_in_the_reference_is_refused(tmp_path):
     other.write_text(json.dumps(log))
     with pytest.raises(TableError, match="'sum-00' is another one"):
         check_change(LOGS / "repeated.json", reference=other, risks=[DROP])
+
+
+def test_the_guide_shows_what_the_command_says(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "gate.md").read_text(encoding="utf-8")
+    shown = [part.split("```")[0] for part in page.split("```text\n")[1:]]
+    alone = check_change(LARGE, reference=SMALL, risks=[DROP])
+    counted = check_change(LARGE, reference=SMALL, risks=[DROP], ledger=tmp_path / "gate.db")
+    assert shown[0] == in_words(alone) + "\n"
+    assert shown[1].strip() == in_words(counted).splitlines()[-1]

@@ -52,7 +52,8 @@ def select(
         str,
         typer.Argument(
             help="A table of losses (.npz, .csv, .parquet, .json, .jsonl; a glob or an address of "
-            "such files), logs of Inspect AI, or the storage of a study."
+            "such files), logs of Inspect AI, lm-evaluation-harness or promptfoo, or the "
+            "storage of a study."
         ),
     ],
     risk: RiskOption = [],  # noqa: B006 - typer copies it
