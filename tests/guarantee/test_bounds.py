@@ -50,16 +50,3 @@ def test_bound_is_the_top_of_the_range_where_nothing_is_known():
         calibration={"r": np.full((1, 3), np.nan)},
     )
     assert bound(selection) == 1.0
-
-
-@pytest.mark.parametrize("loss", [0.0, 0.3, 1.0])
-def test_equal_losses_have_a_bound_although_they_have_no_error(loss):
-    """The search for the bound goes up in steps; the first one must not be of length zero."""
-    selection = rp.select_from_losses(
-        rp.Problem([rp.Risk("harm", 0.999)], "cost"),
-        validation={"cost": [1.0]},
-        calibration={"harm": np.full((1, 100), loss)},
-        order=[0],
-    )
-    bound = float(upper_bounds(selection.plan, selection.result, [0])[0, 0])
-    assert loss < bound <= 1 or loss == bound == 1

@@ -15,7 +15,6 @@ from riskpilot.problem import Risk
 LogP = Callable[[float], float]
 
 _END = 1e-6  # limits stay this far from the ends of the range
-_FIRST = 1e-3  # the first step above the mean is at least so long: equal losses have no error
 
 
 def upper_bounds(plan: TestPlan, result: TestResult, positions: Sequence[int]) -> FloatArray:
@@ -47,7 +46,7 @@ def _smallest_limit(log_p: LogP, mean: float, error: float, delta: float) -> flo
 
     ``mean``, ``error``: of the losses; a limit at the mean fails, one some errors above it passes.
     """
-    low, step = min(max(mean, _END), 1 - _END), max(2 * error, _FIRST)
+    low, step = min(max(mean, _END), 1 - _END), 2 * error
     if log_p(low) < math.log(delta):
         return low
     while log_p(high := min(low + step, 1 - _END)) >= math.log(delta):
