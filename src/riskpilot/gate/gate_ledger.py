@@ -42,8 +42,16 @@ _TABLES = """
 class Entry:
     """A question of a ledger.
 
-    ``number``: its place, from 1 on. ``share``: of delta, that it may spend. ``spent``: the shares
-    of all questions together. ``seed``: of the order in which bets see the examples.
+    Attributes
+    ----------
+    number : int
+        Its place in the ledger, from 1 on.
+    share : float
+        The share of delta that it may spend.
+    spent : float
+        The shares of all questions of the ledger together.
+    seed : int
+        The seed of the order in which bets see the examples.
     """
 
     number: int
