@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 BROWSER := $(shell command -v chromedriver >/dev/null && (command -v chromium || command -v google-chrome))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint guarantees mutants crash durability bench replay docs clean
+.PHONY: help demo test lint guarantees mutants crash chaos durability bench replay docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,10 +51,15 @@ mutants: $(VENV)/.installed-test  ## change the core in 100 small ways: which ch
 crash: $(VENV)/.installed-test  ## kill workers at 100 random moments, resume, count
 	$(BIN)/python -m benchmarks.crash
 
+chaos: $(VENV)/.installed-test  ## an hour of accidents of all kinds on four workers, then every promise checked
+	$(BIN)/python -m benchmarks.chaos --minutes 60 --seed 0
+
 durability: $(VENV)/.installed-test  ## every figure of studies that survive, for the docs
 	$(BIN)/python -m benchmarks.crash
+	$(BIN)/python -m benchmarks.chaos --minutes 6
 	$(BIN)/python -m benchmarks.workers
 	$(BIN)/python -m benchmarks.large
+	$(BIN)/python -m benchmarks.load
 	$(BIN)/python -m benchmarks --only storage
 
 bench: $(VENV)/.installed-test  ## speed against peers, as ratios from one run

@@ -67,10 +67,14 @@ def losses(x: float, split: str) -> dict[str, Any]:
     return {"error": rng.random(EXAMPLES) < 0.05 + 0.4 * x, "harm": rng.random(EXAMPLES) * x}
 
 
+def evaluation(x: float) -> rp.Evaluation:
+    return rp.Evaluation({**losses(x, "validation"), "cost": 1 - x}, losses(x, "calibration"))
+
+
 def evaluate(trial: optuna.Trial) -> rp.Evaluation:
     x = trial.suggest_float("x", 0, 1)
     time.sleep(0.05 * x)
-    return rp.Evaluation({**losses(x, "validation"), "cost": 1 - x}, losses(x, "calibration"))
+    return evaluation(x)
 
 
 def connect(place: dict[str, Any]) -> dict[str, Any]:
@@ -143,11 +147,19 @@ def finished(study: optuna.Study) -> list[FrozenTrial]:
     return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
 
 
-def inspect(
-    study: optuna.Study, kind: str, log: Path, kills: int, workers: int, seconds: float
-) -> Report:
+@dataclass(frozen=True)
+class Left:
+    """What is left of what workers had seen finished; see `Report`."""
+
+    lost: int
+    twice: int
+    unreadable: int
+    same_selection: bool
+
+
+def what_is_left(study: optuna.Study, said: list[Any]) -> Left:
+    """Compare a study with what its workers had seen finished: number, parameters, values."""
     done = {trial.number: trial for trial in finished(study)}
-    said = [json.loads(line) for line in log.read_text().splitlines()]
     lost = sum(
         number not in done or (done[number].params, done[number].values) != (params, values)
         for number, params, values in said
@@ -162,25 +174,37 @@ def inspect(
     again = rp.create_study(PROBLEM, seed=0)
     for trial in done.values():
         again.enqueue_trial(trial.params)
-    again.optimize(rp.objective(again, evaluate), n_trials=len(done))
+    again.optimize(
+        rp.objective(again, lambda trial: evaluation(trial.suggest_float("x", 0, 1))),
+        n_trials=len(done),
+    )
     one, two = rp.select(study).certificate, rp.select(again).certificate
     fields = ("config", "promise", "plan_digest", "calibration_digest", "log_p", "candidates")
-    states = Counter(trial.state for trial in study.trials)
     configs = Counter(trial.params["x"] for trial in done.values())
+    return Left(
+        lost=lost,
+        twice=sum(n > 1 for n in configs.values()),
+        unreadable=unreadable,
+        same_selection=all(getattr(one, name) == getattr(two, name) for name in fields),
+    )
+
+
+def inspect(
+    study: optuna.Study, kind: str, log: Path, kills: int, workers: int, seconds: float
+) -> Report:
+    said = [json.loads(line) for line in log.read_text().splitlines()]
+    states = Counter(trial.state for trial in study.trials)
     return Report(
         storage=kind,
         kills=kills,
         workers=workers,
         seconds=round(seconds, 1),
         trials=len(study.trials),
-        finished=len(done),
+        finished=states[TrialState.COMPLETE],
         failed=states[TrialState.FAIL],
         running=states[TrialState.RUNNING],
         acknowledged=len(said),
-        lost=lost,
-        twice=sum(n > 1 for n in configs.values()),
-        unreadable=unreadable,
-        same_selection=all(getattr(one, name) == getattr(two, name) for name in fields),
+        **asdict(what_is_left(study, said)),
     )
 
 

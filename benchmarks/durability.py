@@ -22,7 +22,8 @@ def record(section: str, figures: Mapping[str, Any], path: Path = FIGURES) -> No
 def table(path: Path = FIGURES, speed: Path = SPEED) -> str:
     """The figures as a table in Markdown."""
     known = json.loads(path.read_text())
-    rows = [*_crash(known["crash"]), *_workers(known["workers"]), *_large(known["large"])]
+    rows = [*_crash(known["crash"]), *_chaos(known["chaos"])]
+    rows += [*_workers(known["workers"]), *_large(known["large"])]
     rows += _speed(json.loads(speed.read_text())["rows"])
     lines = ["| what | measured | command |", "|---|---|---|"]
     lines += [f"| {what} | {figure} | `python -m {command}` |" for what, figure, command in rows]
@@ -43,6 +44,27 @@ def _crash(figures: Mapping[str, Any]) -> Rows:
         )
         for kind, run in sorted(figures.items(), reverse=True)
     ]
+
+
+def _chaos(figures: Mapping[str, Any]) -> Rows:
+    return [
+        (
+            f"{sum(run['faults'].values())} random faults in {run['seconds'] / 60:.0f} minutes, "
+            f"{name(kind)}: {_listed(run['faults'])}",
+            f"of {run['acknowledged']} finished evaluations {run['lost']} lost, {run['twice']} "
+            f"twice; {run['blamed']} trials failed for it, {run['ended']} workers gave up, "
+            f"{run['hangs']} hangs, {run['tracebacks']} raw errors; ledger, select and verify "
+            f"{'BROKEN' if run['broken'] else 'whole'}",
+            "benchmarks.chaos",
+        )
+        for kind, run in sorted(figures.items(), reverse=True)
+    ]
+
+
+def _listed(faults: Mapping[str, int]) -> str:
+    """The faults with their numbers, the most frequent first."""
+    ordered = sorted(faults.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{fault} {number}" for fault, number in ordered)
 
 
 def _workers(figures: Mapping[str, Any]) -> Rows:
@@ -95,4 +117,4 @@ def _speed(rows: list[Mapping[str, Any]]) -> Rows:
 
 
 def name(kind: str) -> str:
-    return {"sqlite": "SQLite", "postgresql": "PostgreSQL"}[kind]
+    return {"sqlite": "SQLite", "postgresql": "PostgreSQL", "journal": "a journal"}[kind]

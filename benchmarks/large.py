@@ -7,13 +7,11 @@ import time
 import tracemalloc
 from pathlib import Path
 
-import numpy as np
 import optuna
 
 import riskpilot as rp
 from benchmarks.durability import FIGURES, record
-
-PROBLEM = rp.Problem([rp.Risk("error", 0.2), rp.Risk("harm", 0.2)], "cost")
+from benchmarks.many_trials import NAMES, PROBLEM, evaluation
 
 
 def fill(address: str, n_trials: int, n_examples: int) -> optuna.Study:
@@ -26,14 +24,8 @@ def fill(address: str, n_trials: int, n_examples: int) -> optuna.Study:
     )
 
     def evaluate(trial: optuna.Trial) -> rp.Evaluation:
-        x, y, z = (trial.suggest_float(name, 0, 1) for name in "xyz")
-        rng = np.random.default_rng(trial.number)
-
-        def losses() -> dict[str, np.ndarray]:
-            error = rng.random(n_examples, dtype=np.float32) < 0.4 * x
-            return {"error": error, "harm": 0.5 * y * rng.random(n_examples)}
-
-        return rp.Evaluation({**losses(), "cost": 2 - x - y + 4 * z}, losses())
+        config = {name: trial.suggest_float(name, 0, 1) for name in NAMES}
+        return evaluation(config, trial.number, n_examples)
 
     study.optimize(rp.objective(study, evaluate), n_trials=n_trials)
     return study

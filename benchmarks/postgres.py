@@ -7,12 +7,19 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+
+import sqlalchemy
 
 _DEBIAN = Path("/usr/lib/postgresql")
 _USER = "riskpilot"
+_CUT = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+)
 
 
 class NoServerError(RuntimeError):
@@ -36,12 +43,48 @@ def binaries() -> Path:
     )
 
 
+@dataclass(frozen=True)
+class Server:
+    """A server that can be stopped, started and made to crash.
+
+    ``address``: where it is, with a password in it.
+    """
+
+    address: str
+    _run: Callable[..., None]
+    _options: str
+
+    def stop(self, *, crash: bool = False) -> None:
+        """End the server: in order, with every connection closed, or as a crash would."""
+        self._run("pg_ctl", "-m", "immediate" if crash else "fast", "stop")
+
+    def start(self) -> None:
+        """Start the server again and wait until it answers."""
+        self._run("pg_ctl", "-w", "-o", self._options, "start")
+
+    def cut_connections(self) -> int:
+        """Cut every connection to the server but the one that does it; return how many."""
+        engine = sqlalchemy.create_engine(self.address)
+        try:
+            with engine.connect() as connection:
+                return len(connection.exec_driver_sql(_CUT).all())
+        finally:
+            engine.dispose()
+
+
 @contextmanager
 def server(*, durable: bool = False) -> Iterator[str]:
     """Start a server and give its address, with a password in it; stop it at the end.
 
     ``durable``: write to the disk at every commit, as a real one does.
     """
+    with controlled_server(durable=durable) as one:
+        yield one.address
+
+
+@contextmanager
+def controlled_server(*, durable: bool = False) -> Iterator[Server]:
+    """Start a server that can be stopped and started; stop it at the end."""
     programs = binaries()
     # The server refuses to run as root; any other user will do.
     user = "nobody" if os.geteuid() == 0 else None
@@ -83,10 +126,13 @@ def server(*, durable: bool = False) -> Iterator[str]:
             "--no-sync",
         )
         run("pg_ctl", "-w", "-o", options, "start")
+        address = f"postgresql+psycopg://{_USER}:{password}@127.0.0.1:{port}/postgres"
+        one = Server(address, run, options)
         try:
-            yield f"postgresql+psycopg://{_USER}:{password}@127.0.0.1:{port}/postgres"
+            yield one
         finally:
-            run("pg_ctl", "-m", "immediate", "stop")
+            with suppress(subprocess.CalledProcessError):  # it may be stopped already
+                one.stop(crash=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial
 import riskpilot as rp
 from benchmarks.measure import Row, compare
 from benchmarks.postgres import server
+from riskpilot.study.kept.trials import shared_space
 from riskpilot.study.storages import exclusive
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.2), rp.Risk("harm", 0.2)], "cost")
@@ -51,6 +52,7 @@ class Visible(Proposing):
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         study.get_trials(deepcopy=False)
+        shared_space(study)
         return super().infer_relative_search_space(study, trial)
 
     def sample_relative(
@@ -59,11 +61,13 @@ class Visible(Proposing):
         trial: FrozenTrial,
         search_space: dict[str, BaseDistribution],
     ) -> dict[str, Any]:
-        with exclusive(study):
-            assert study.user_attrs
+        assert study.user_attrs
+        assert study.get_trials(deepcopy=False)
+        with exclusive(study) as is_held:
             assert study.get_trials(deepcopy=False)
             super().sample_relative(study, trial, search_space)
             study._storage.set_trial_system_attr(trial._trial_id, "proposal", {"x": 0.1, "y": 0.2})
+            assert is_held()
         return {}
 
 

@@ -25,6 +25,8 @@ _FIGURES = {
     "silent differences": ("docs/edges.py", "differences"),
     "edited certificates": ("docs/edges.py", "verify"),
     "durability": ("benchmarks/durability.py", "table"),
+    "load": ("docs/load.py", "times"),
+    "bounded surrogates": ("docs/load.py", "quality"),
     "tried": ("experiments/tuning/shown.py", "tried"),
     "shares": ("experiments/tuning/shown.py", "shares"),
     "bets": ("experiments/tuning/shown.py", "bets"),

@@ -96,9 +96,9 @@ def looking(look: Callable[[Model, FloatArray], Sequence[FloatArray]]) -> type[G
         return (values, improvement) if values.max() > 0 else plain
 
     class Looking(GuidedSampler):
-        def _proposal(self, *args: Any) -> dict[str, Any]:
+        def _decide(self, *args: Any) -> dict[str, Any]:
             with mock.patch.object(acquisition, "score", score):
-                return super()._proposal(*args)
+                return super()._decide(*args)
 
     return Looking
 
@@ -138,10 +138,10 @@ class _Warped:
 class WarpedRisks(GuidedSampler):
     """Surrogates that see the risks magnified around what passes, ten standard errors wide."""
 
-    def _state(self, *args: Any) -> Any:
-        state = super()._state(*args)
-        known, parts = state.model.observations, list(state.model.surrogates)
-        for i, part in enumerate(state.region):
+    def _survey(self, *args: Any) -> Any:
+        survey = super()._survey(*args)
+        known, parts = survey.model.observations, list(survey.model.surrogates)
+        for i, part in enumerate(survey.region):
             if not np.isfinite(part.alpha_max):
                 continue
             centre, width = part.alpha_max, max(10 * part.noise, 1e-9)
@@ -149,7 +149,7 @@ class WarpedRisks(GuidedSampler):
             noise = known.variances[:, i] / (width**2 * (1 + z**2))
             inner = surrogate.fit(known.x, np.arcsinh(z), None if np.isnan(noise).any() else noise)
             parts[i] = _Warped(inner, centre, width)
-        return replace(state, model=Model(known, tuple(parts)))
+        return replace(survey, model=Model(known, tuple(parts)))
 
 
 def paper_pool(d: int, n_trials: int) -> int:

@@ -1,5 +1,38 @@
 """What riskpilot says when an input cannot be used: the rule, the value, the way out."""
 
+import unicodedata
+from typing import NoReturn
+
+# Characters that a terminal acts on or cannot show: controls, halves of a character, line ends; and
+# those that turn the direction of what follows, so that a promise would not read as it is stored.
+_HIDDEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_TURNING = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
+
+
+def is_visible(character: str) -> bool:
+    """Tell whether a character shows itself, and does nothing else to a terminal or a page."""
+    return (
+        unicodedata.category(character) not in _HIDDEN
+        and unicodedata.bidirectional(character) not in _TURNING
+    )
+
+
+def visible(text: str) -> str:
+    """Write a text so that a terminal shows all of it and obeys none of it.
+
+    Line ends and tabs stay; other control characters, such as those of colours and links, become
+    their codes.
+
+    >>> visible("a\\x1b[31mred"), visible("half \\ud800")
+    ('a\\\\x1b[31mred', 'half \\\\ud800')
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        one if one in "\n\t" or is_visible(one) else one.encode("unicode_escape").decode()
+        for one in text
+    )
+
 
 def shown(value: object, longest: int = 200) -> str:
     """Write a value for an error message: as Python shows it, but never longer than ``longest``.
@@ -19,8 +52,34 @@ def shown(value: object, longest: int = 200) -> str:
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 
+def raise_alone(error: Exception) -> NoReturn:
+    """Raise an error without those that led to it, because they could show a password.
+
+    ``raise error from None`` hides them from people, but keeps them for programs that look.
+    """
+    try:
+        raise error from None
+    except Exception:
+        error.__context__ = None
+        raise
+
+
 class RiskpilotError(ValueError):
-    """The base of every error that riskpilot raises on purpose."""
+    """The base of every error that riskpilot raises on purpose.
+
+    Parameters
+    ----------
+    message : object, default ""
+        What is wrong. Control characters in it are written as their codes, so that a name or a
+        path in a message cannot act on the terminal that shows it.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        try:
+            text = str(message)
+        except Exception:  # a number of 5,000 digits, or an object whose own code fails
+            text = shown(message)
+        super().__init__(visible(text))
 
 
 class ProblemError(RiskpilotError):

@@ -17,6 +17,7 @@ from riskpilot.cli.app import app
 from riskpilot.cli.options import parse_numbers
 from riskpilot.errors import ProblemError
 from riskpilot.problem.notation import parse_risk
+from riskpilot.study import problem_of
 from riskpilot.tables import save_losses
 
 runner = CliRunner()
@@ -227,12 +228,27 @@ def test_a_seal_is_written_before_and_checked_after(tmp_path: Path) -> None:
 
 def test_verify_says_what_it_took_on_trust(losses: Path, tmp_path: Path) -> None:
     out = tmp_path / "certificate.json"
-    run("select", losses, *RISK, "--out", out)
+    run("select", losses, *RISK, "--no-ledger", "--out", out)
     text = run("verify", out, "--losses", losses).replace("\n", " ")
     assert "Taken on trust: date and versions" in text
     data = json.loads(run("verify", out, "--losses", losses, "--json"))
     assert data["holds"] is True
     assert len(data["trusted"]) == 1
+
+
+def test_verify_compares_with_the_ledger_beside_an_archive(losses: Path, tmp_path: Path) -> None:
+    out, ledger = tmp_path / "certificate.json", losses.with_name(f"{losses.name}.ledger.json")
+    run("select", losses, *RISK, "--out", out)
+    text = run("verify", out, "--losses", losses).replace("\n", " ")
+    assert "Taken on trust: that nobody wrote the ledger beside the table anew" in text
+    kept = ledger.read_text()
+    ledger.write_text("[]")
+    assert "has no such question" in run("verify", out, "--losses", losses, code=1)
+    ledger.write_text(kept.replace('"use": 1', '"use": 2'))
+    assert "was changed" in run("verify", out, "--losses", losses, code=2)
+    ledger.unlink()
+    text = run("verify", out, "--losses", losses).replace("\n", " ")
+    assert "Taken on trust: number, date and versions" in text
 
 
 def test_status_carries_the_whole_problem_and_counts_trials_without_losses(tmp_path: Path) -> None:
@@ -244,7 +260,7 @@ def test_status_carries_the_whole_problem_and_counts_trials_without_losses(tmp_p
     assert "Left out: 1 finished trial (6)" in run("status", path).replace("\n", " ")
     data = json.loads(run("status", path, "--json"))
     assert data["left_out"] == [6]
-    assert data["asked"] == study.user_attrs["riskpilot:problem"]
+    assert data["asked"] == problem_of(study).to_dict()
     assert data["questions"][0]["asked"] == data["asked"]
 
 
@@ -260,8 +276,17 @@ def test_plan_says_what_can_pass() -> None:
     assert "nothing can pass with 40" in text
     assert "0.0458" in text
     data = json.loads(run("plan", "-r", "error<=0.05", "-n", 40, "-n", 5000, "--json"))
-    assert [plan["largest_mean"] is None for plan in data["plans"]] == [True, False]
+    assert [plan["just_passes"] is None for plan in data["plans"]] == [True, False]
     assert data["plans"][0]["fewest"] == 45
+
+
+def test_plan_takes_true_values_in_the_words_of_the_risk() -> None:
+    asked = ("plan", "-r", "precision>=0.9", "-n", 1000, "--true-risk")
+    assert "A true precision of 0.93 passes" in run(*asked, "precision=0.93").replace("\n", " ")
+    (plan,) = json.loads(run(*asked, "precision=0.93", "--json"))["plans"]
+    assert plan["true_risk"] == 0.93
+    assert 0.9 < plan["just_passes"] < 0.93
+    assert "lies in (0.9, 1]" in run(*asked, "precision=0.07", code=2).replace("\n", " ")
 
 
 def test_plan_takes_each_risk_by_its_own_kind() -> None:

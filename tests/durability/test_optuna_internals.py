@@ -125,8 +125,11 @@ params = [trial.params for trial in study.trials]
 
 # A worker that dies before its first heartbeat.
 study.add_trial(optuna.create_trial(state=optuna.trial.TrialState.RUNNING))
+fail_silent_trials(study)  # which writes one, because nobody else does
 with sqlite3.connect(address.removeprefix("sqlite:///")) as database:
-    database.execute("UPDATE trials SET datetime_start = '2020-01-01' WHERE number = 6")
+    tables = database.execute("SELECT name FROM sqlite_master").fetchall()
+    if ("trial_heartbeats",) in tables:
+        database.execute("UPDATE trial_heartbeats SET heartbeat = '2020-01-01 00:00:00.000000'")
 database.close()
 fail_silent_trials(study)
 

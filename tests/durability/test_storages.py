@@ -202,7 +202,7 @@ def test_status_tells_trials_failures_region_and_ledger(storage, request):
     assert told["failures"] == [{"number": 2, "error": "RuntimeError: out of memory", "config": {}}]
     assert told["n_calibration"] == 300
     (error, _) = told["risks"]
-    assert error["region"][0] < error["region"][1] <= 0.35
+    assert error["loss_region"][0] < error["loss_region"][1] <= 0.35
     (question,) = told["questions"]
     assert question["config"] == selection.config
     assert question["certificate"] == selection.certificate.digest

@@ -3,6 +3,7 @@
 import json
 import logging
 import multiprocessing
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
@@ -11,6 +12,8 @@ import numpy as np
 import optuna
 import pytest
 from cases import PROBLEM, evaluate, evaluation, same_selection, undisturbed
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 from typer.testing import CliRunner
 
@@ -18,6 +21,12 @@ import riskpilot as rp
 from riskpilot.cli.app import app
 from riskpilot.study.storages import fail_silent_trials, open_storage
 from riskpilot.study.workers import work
+
+BY_HAND = pytest.mark.filterwarnings("ignore:Heartbeat of storage:UserWarning")
+
+
+def states(study):
+    return [trial.state.name for trial in study.trials]
 
 
 def finished(study):
@@ -37,8 +46,7 @@ def test_two_processes_share_the_number_of_trials(storage, request):
         worker.join(60)
         assert worker.exitcode == 0
     done = finished(study)
-    has_heartbeat = "log" not in str(storage["storage"])
-    assert len(done) == 12 if has_heartbeat else 12 <= len(done) <= 13
+    assert len(done) == 12
     assert min(np.diff(sorted(t.params["x"] for t in done))) > 1e-4
     assert same_selection(rp.select(study), rp.select(undisturbed(study)))
 
@@ -65,7 +73,7 @@ def test_a_worker_records_failures_and_gives_up_after_ten_in_a_row(tmp_path):
     assert len(finished(study)) == 3
 
 
-@pytest.mark.filterwarnings("ignore:Heartbeat of storage:UserWarning")
+@BY_HAND
 @pytest.mark.parametrize("beats", [True, False])
 def test_a_trial_of_a_dead_worker_is_taken_over_with_its_configuration(tmp_path, beats):
     address = f"sqlite:///{tmp_path}/s.db"
@@ -81,6 +89,8 @@ def test_a_trial_of_a_dead_worker_is_taken_over_with_its_configuration(tmp_path,
     if beats:
         assert study.trials[0].state == TrialState.FAIL
         assert finished(study)[0].params["x"] == x
+    fail_silent_trials(study)  # a trial that nobody heard of is heard of now, and never again
+    time.sleep(2.1)
     fail_silent_trials(study)
     assert study.trials[0].state == TrialState.FAIL
 
@@ -101,9 +111,10 @@ def test_a_worker_that_was_taken_for_dead_does_not_count_and_goes_on(tmp_path, c
 
 
 def dead_in_a_journal(tmp_path, hours):
-    """A journal with two finished trials and one whose worker died so many hours ago."""
+    """A journal of Optuna's with two finished trials and one whose worker died so long ago."""
     address = f"{tmp_path}/study.log"
-    study = rp.create_study(PROBLEM, storage=address, study_name="s", seed=0)
+    opened = JournalStorage(JournalFileBackend(address))
+    study = rp.create_study(PROBLEM, storage=opened, study_name="s", seed=0)
     study.optimize(rp.objective(study, evaluate), n_trials=2)
     trial = study.ask()
     x = trial.suggest_float("x", 0, 1)
@@ -115,14 +126,14 @@ def dead_in_a_journal(tmp_path, hours):
             entry["datetime_start"] = begun.isoformat(timespec="microseconds")
         lines[i] = json.dumps(entry, separators=(",", ":"))
     (tmp_path / "study.log").write_text("\n".join(lines) + "\n")
-    return address, x
+    return JournalStorage(JournalFileBackend(address)), x
 
 
-def test_an_overdue_trial_in_a_journal_is_failed_and_taken_over(tmp_path, caplog):
-    address, x = dead_in_a_journal(tmp_path, hours=3)
+def test_an_overdue_trial_without_heartbeats_is_failed_and_taken_over(tmp_path, caplog):
+    storage, x = dead_in_a_journal(tmp_path, hours=3)
     with caplog.at_level(logging.WARNING, logger="riskpilot"):
-        assert work(evaluate, storage=address, study_name="s", n_trials=3, time_limit=3600) == 1
-    trials = rp.load_study(storage=address, study_name="s").trials
+        assert work(evaluate, storage=storage, study_name="s", n_trials=3, time_limit=3600) == 1
+    trials = rp.load_study(storage=storage, study_name="s").trials
     assert [trial.state.name for trial in trials] == ["COMPLETE", "COMPLETE", "FAIL", "COMPLETE"]
     assert trials[3].params == trials[2].params == {"x": x}
     assert trials[3].system_attrs["retry_history"] == [2]
@@ -130,15 +141,56 @@ def test_an_overdue_trial_in_a_journal_is_failed_and_taken_over(tmp_path, caplog
 
 
 @pytest.mark.parametrize(("hours", "limit"), [(1, 3600), (3, None)])
-def test_a_trial_in_a_journal_that_may_be_alive_is_left_alone(tmp_path, hours, limit):
-    address, x = dead_in_a_journal(tmp_path, hours)
-    assert work(evaluate, storage=address, study_name="s", n_trials=3, time_limit=limit) == 1
-    trials = rp.load_study(storage=address, study_name="s").trials
+def test_a_trial_without_heartbeats_that_may_be_alive_is_left_alone(tmp_path, hours, limit):
+    storage, x = dead_in_a_journal(tmp_path, hours)
+    assert work(evaluate, storage=storage, study_name="s", n_trials=3, time_limit=limit) == 1
+    trials = rp.load_study(storage=storage, study_name="s").trials
     assert trials[2].state == TrialState.RUNNING
     assert abs(trials[3].params["x"] - x) > 1e-4  # a new one, elsewhere
-    told = CliRunner().invoke(app, ["status", address]).output
+    told = CliRunner().invoke(app, ["status", str(tmp_path / "study.log")]).output
     assert f"Running: trial 2 for {'60 min' if hours == 1 else '3 h'}" in told
-    assert "no heartbeats" in told
+
+
+@BY_HAND
+def test_a_trial_in_a_journal_is_taken_over_when_its_heartbeats_end(tmp_path):
+    address = f"{tmp_path}/study.log"
+    options = {"heartbeat_seconds": 1, "grace_seconds": 2}
+    place = {"storage": open_storage(address, **options), "study_name": "s"}
+    study = rp.create_study(PROBLEM, seed=0, **place)
+    dead, alive = study.ask(), study.ask()
+    x = dead.suggest_float("x", 0, 1)
+
+    def live():
+        """Beat for twice as long as a silence may last, and finish the trial."""
+        other = open_storage(address, **options)
+        for _ in range(8):
+            time.sleep(0.5)
+            other.record_heartbeat(alive._trial_id)
+        study.tell(alive, rp.objective(study, evaluate)(alive))
+
+    thread = threading.Thread(target=live)
+    thread.start()
+    study._storage.record_heartbeat(dead._trial_id)
+    place["storage"] = open_storage(address, **options)
+    assert work(evaluate, n_trials=2, **place) == 1
+    thread.join()
+    assert states(study) == ["FAIL", "COMPLETE", "COMPLETE"]
+    assert study.trials[2].params["x"] == x
+
+
+def test_three_workers_on_a_journal_finish_as_many_as_were_asked_for(tmp_path):
+    place = {"storage": f"{tmp_path}/study.log", "study_name": "s"}
+    study = rp.create_study(PROBLEM, seed=0, **place)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["riskpilot.study.workers"])
+    options = {"n_trials": 3, **place}
+    workers = [context.Process(target=work, args=(evaluate,), kwargs=options) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+        assert worker.exitcode == 0
+    assert len(finished(study)) == 3
 
 
 def test_status_of_a_storage_with_heartbeats_does_not_doubt_running_trials(tmp_path):

@@ -55,7 +55,7 @@ def test_an_untouched_certificate_holds(certificate, validation, calibration):
 def test_a_certificate_comes_back_from_its_file(certificate, tmp_path):
     path = certificate.save(tmp_path / "certificate.json")
     assert rp.Certificate.load(path) == certificate
-    assert json.loads(path.read_text())["schema"] == "riskpilot-certificate/2"
+    assert json.loads(path.read_text())["schema"] == "riskpilot-certificate/3"
 
 
 def leaves(value, path=()):
@@ -123,7 +123,9 @@ FORGERIES = {
     "n_calibration": lambda c: dataclasses.replace(c, n_calibration=4000),
     "n_configs": lambda c: dataclasses.replace(c, n_configs=40),
     "candidate: row": lambda c: with_candidate(c, row=3),
-    "candidate: validation": lambda c: with_candidate(c, validation={"error": 0.0, "gap": -1.0}),
+    "candidate: validation": lambda c: with_candidate(
+        c, validation_loss={"error": 0.0, "gap": -1.0}
+    ),
     "candidate: free": lambda c: with_candidate(c, free=0.0),
     "candidate: p on validation": lambda c: with_candidate(c, log_p_validation=-99.0),
     "order": lambda c: dataclasses.replace(c, candidates=c.candidates[::-1]),
@@ -137,8 +139,8 @@ FORGERIES = {
     "log_p": lambda c: dataclasses.replace(
         c, log_p=[{**c.log_p[0], "error": c.log_p[0]["error"] - 1}, *c.log_p[1:]]
     ),
-    "calibration_means": lambda c: dataclasses.replace(
-        c, calibration_means=[{"error": 0.0, "gap": -1.0}, *c.calibration_means[1:]]
+    "calibration_loss": lambda c: dataclasses.replace(
+        c, calibration_loss=[{"error": 0.0, "gap": -1.0}, *c.calibration_loss[1:]]
     ),
     "passed": lambda c: dataclasses.replace(c, passed=[True] * 4),
     "chosen": lambda c: dataclasses.replace(c, chosen=3),
@@ -150,6 +152,31 @@ FORGERIES = {
     "use: number": lambda c: dataclasses.replace(c, use={**c.use, "number": 2}),
     "use: spend": lambda c: dataclasses.replace(c, use={**c.use, "spend": 0.5}),
 }
+
+
+def test_a_card_shows_the_beginning_of_the_digest(certificate):
+    card = certificate._repr_html_()
+    assert certificate.digest[:16] in card
+    assert certificate.digest[:17] not in card
+
+
+def test_differences_name_the_candidate_and_are_cut_where_they_are_long(
+    certificate, validation, calibration
+):
+    changed = dataclasses.replace(
+        certificate,
+        log_p=[certificate.log_p[0], {**certificate.log_p[1], "gap": -2.0}, *certificate.log_p[2:]],
+        created="2020-01-31T12:00:00+00:00",
+        promise="x" * 201,
+    )
+    found = rp.verify(changed, validation=validation, calibration=calibration)
+    (p_value,) = (words for words in found.differences if "p-value" in words)
+    assert p_value.startswith("candidate 2: p-value of gap is ")
+    (promise,) = (words for words in found.differences if "promise" in words)
+    assert promise.endswith("the certificate has " + "x" * 197 + "...")
+    whole = dataclasses.replace(certificate, promise="x" * 200)
+    found = rp.verify(whole, validation=validation, calibration=calibration)
+    assert found.differences[0].endswith("the certificate has " + "x" * 200)
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
@@ -408,7 +435,7 @@ def test_configurations_come_back_as_they_are(validation, calibration, tmp_path)
     configs = [
         {"n": np.int64(3), "t": np.float32(0.1), "on": np.True_, "kind": np.str_("a")},
         {"layers": (32, (16, 8)), "nested": {"a": [1, None]}, "": "empty name"},
-        {"rate": 0.1, "n": 2**60, "text": "ü\ud800", "negative": -0.0},
+        {"rate": 0.1, "n": 2**60, "text": "ü\U0001f600", "negative": -0.0},
         {},
     ]
     selection = rp.select_from_losses(

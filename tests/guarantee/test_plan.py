@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -67,6 +68,15 @@ def test_the_shuffle_of_the_betting_test_is_fixed_by_the_seed():
     assert values[0] == values[1] != values[2]
 
 
+@pytest.mark.parametrize(("changes", "random"), [(31, False), (32, True)])
+def test_losses_that_change_often_enough_make_the_order_of_bets_random(changes, random):
+    error = np.where(np.minimum(np.arange(200), changes) % 2, 0.5, 0.25)[None]
+    losses = validation_losses(PROBLEM, {"error": error, "cost": [1.0]})
+    assert losses.risks["error"].most_changes() == changes
+    plan = freeze_plan(losses, entropy=7)
+    assert plan.entropy == (None if random else 7)
+
+
 def test_a_plan_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         plan_of([10], [1]).order = (3,)
@@ -128,7 +138,16 @@ def test_what_bets_begin_with_is_that_of_the_candidates_in_their_order():
 def test_the_plan_is_made_from_validation_losses_and_nothing_else():
     parameters = inspect.signature(freeze_plan).parameters
     assert parameters["validation"].annotation in (ValidationLosses, "ValidationLosses")
-    assert set(parameters) == {"validation", "estimates", "procedure", "seed", "entropy"}
+    settings = {"procedure", "seed", "entropy"}  # none of them holds losses
+    assert set(parameters) == {"validation", "estimates", "known_order"} | settings
+    # An order is rows and nothing else, and whoever asks knew it before any data.
+    assert parameters["known_order"].annotation in (Sequence[int] | None, "Sequence[int] | None")
+
+
+def test_a_known_order_is_the_testing_order_and_nothing_is_filtered():
+    losses = {"error": rows_with([30, 10, 20]), "cost": np.array([1.0, 1.0, 1.0])}
+    plan = freeze_plan(validation_losses(PROBLEM, losses), known_order=[2, 0, 1])
+    assert plan.order == (2, 0, 1)
 
 
 def test_filter_and_order_go_by_estimates_where_there_are_some():

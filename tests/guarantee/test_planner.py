@@ -67,7 +67,7 @@ def test_samples_to_pass_is_enough_for_that_mean_and_half_of_it_is_not(family):
 def test_a_plan_says_what_passes_and_with_what_power():
     (plan,) = rp.plan_calibration(PROBLEM, 1000, true_risks={"error": 0.07})
     assert plan.family == "binomial"
-    assert plan.largest_mean == families.largest_passing_mean("binomial", 0.1, 1000, 0.1)
+    assert plan.just_passes == families.largest_passing_mean("binomial", 0.1, 1000, 0.1)
     assert plan.power == passing_probability("binomial", 0.1, 0.07, 1000, 0.1)
     assert plan.power > 0.9 > 0.5 * plan.power
     text = str(plan)
@@ -81,14 +81,38 @@ def test_losses_that_are_not_binary_are_planned_with_the_betting_test_in_their_u
     (plan,) = rp.plan_calibration(problem, 2000, binary=False, deviations={"gap": 0.5})
     assert plan.family == "betting"
     unit = families.largest_passing_mean("betting", 0.3, 2000, 0.1, 0.05)
-    assert plan.largest_mean == pytest.approx(-2 + 10 * unit)
+    assert plan.just_passes == pytest.approx(-2 + 10 * unit)
+
+
+def test_a_plan_speaks_in_the_words_of_a_risk_that_is_better_when_larger():
+    precise = rp.Problem([rp.Risk("precision", at_least=0.9)], "cost")
+    (plan,) = rp.plan_calibration(precise, 1000, true_risks={"precision": 0.93})
+    (wrong,) = rp.plan_calibration(PROBLEM, 1000, true_risks={"error": 0.07})
+    assert plan.true_risk == 0.93
+    assert plan.just_passes == pytest.approx(1 - wrong.just_passes)
+    assert (plan.power, plan.needed) == (wrong.power, wrong.needed)
+    assert f"a mean of precision of at least {plan.just_passes:.4g} passes" in str(plan)
+    assert f"A true precision of 0.93 passes with probability {plan.power:.2f}" in str(plan)
+
+
+@pytest.mark.parametrize("value", [0.05, 0.9, 1.01, -0.1])
+def test_a_true_precision_that_cannot_be_certified_is_refused(value):
+    problem = rp.Problem([rp.Risk("precision", at_least=0.9)], "cost")
+    with pytest.raises(rp.ProblemError, match=r"lies in \(0\.9, 1\], but it is"):
+        rp.plan_calibration(problem, 1000, true_risks={"precision": value})
+
+
+@pytest.mark.parametrize("value", [0.2, 0.1, 1.01, -0.1])
+def test_a_true_risk_that_cannot_be_certified_is_refused(value):
+    with pytest.raises(rp.ProblemError, match=r"lies in \[0, 0\.1\), but it is"):
+        rp.plan_calibration(PROBLEM, 1000, true_risks={"error": value})
 
 
 def test_every_risk_gets_its_plan():
     problem = rp.Problem([rp.Risk("a", 0.1), rp.Risk("b", 0.001)], "cost")
     a, b = rp.plan_calibration(problem, 100)
-    assert a.largest_mean is not None
-    assert b.largest_mean is None
+    assert a.just_passes is not None
+    assert b.just_passes is None
     assert b.fewest == 2302
 
 

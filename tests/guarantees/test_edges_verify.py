@@ -363,6 +363,82 @@ def test_a_trial_that_is_gone_is_noticed(stored):
     assert "trial 2 was considered" in str(check())
 
 
+def record_edits():
+    """Edits of a trial's record, each with what it does to the plain JSON of it."""
+
+    def without(data, *path):
+        for key in path[:-1]:
+            data = data[key]
+        del data[path[-1]]
+
+    def put(value, data, *path):
+        for key in path[:-1]:
+            data = data[key]
+        data[path[-1]] = value(data[path[-1]]) if callable(value) else value
+
+    return {
+        "no risks": lambda data: put({}, data, "risks"),
+        "fewer risks": lambda data: without(data, "risks", "harm"),
+        "a risk that the problem does not have": lambda data: data["risks"].update(
+            other=data["risks"]["error"]
+        ),
+        "another digest": lambda data: put("0" * 64, data, "risks", "error", "digest"),
+        "another count": lambda data: put(119, data, "risks", "error", "n"),
+        "another sum": lambda data: put(lambda total: total + 1, data, "risks", "error", "total"),
+        "other squares": lambda data: put(0.0, data, "risks", "harm", "squares"),
+        "fewer above zero": lambda data: put(0, data, "risks", "error", "above_zero"),
+        "another kind of losses": lambda data: put(False, data, "risks", "error", "binary"),
+        "other changes": lambda data: put(0, data, "risks", "error", "changes"),
+        "a threshold": lambda data: put(0.5, data, "risks", "error", "threshold"),
+        "no groups": lambda data: put([], data, "risks", "harm", "groups"),
+        "another group": lambda data: put("x", data, "risks", "harm", "groups", 0, "group"),
+        "another free objective": lambda data: put(0.0, data, "free"),
+        "an error of the free objective": lambda data: put(0.1, data, "free_error"),
+        "other validation examples": lambda data: put(121, data, "n_validation"),
+        "other calibration examples": lambda data: put(121, data, "n_calibration"),
+        "no calibration examples": lambda data: put(None, data, "n_calibration"),
+    }
+
+
+def sign(data):
+    """Compute the digest of stored values again, as whoever changes them can."""
+    data["digest"] = digest_of({name: value for name, value in data.items() if name != "digest"})
+
+
+@pytest.mark.parametrize("edit", record_edits())
+def test_a_record_that_does_not_fit_its_losses_is_noticed(stored, edit):
+    path, check = stored
+    where = "key = 'riskpilot:record' AND trial_id = (SELECT max(trial_id) FROM trials)"
+    with sqlite3.connect(path) as connection:
+        read = f"SELECT value_json FROM trial_user_attributes WHERE {where}"
+        data = json.loads(connection.execute(read).fetchone()[0])
+    record_edits()[edit](data)
+    sign(data)
+    execute(
+        path, f"UPDATE trial_user_attributes SET value_json = ? WHERE {where}", json.dumps(data)
+    )
+    assert "the losses of trial 3 lead to " in str(check())
+
+
+@pytest.mark.parametrize(("name", "seed"), [("seed", "search"), ("entropy", "entropy")])
+def test_settings_edited_in_the_storage_are_noticed(tmp_path, name, seed):
+    """The losses of all examples are alike, so that the order of bets needs a study's own seed."""
+    address = f"sqlite:///{tmp_path}/s.db"
+    study = rp.create_study(rp.Problem([rp.Risk("harm", 0.3)], "cost"), storage=address, seed=0)
+    harm = {"harm": np.full(400, 0.1)}
+    alike = rp.Evaluation({**harm, "cost": 1.0}, harm)
+    study.optimize(rp.objective(study, lambda trial: alike), n_trials=1)
+    certificate = rp.select(study).certificate
+    assert rp.verify(certificate, study=study).ok
+    settings = study.user_attrs["riskpilot:settings"]
+    settings[name] += 1
+    sign(settings)
+    study.set_user_attr("riskpilot:settings", settings)
+    assert f"the settings of the study have the {seed} seed" in str(
+        rp.verify(certificate, study=study)
+    )
+
+
 # --- groups that nobody named --------------------------------------------------------------------
 
 

@@ -238,6 +238,16 @@ def test_betting_is_the_plain_loop(m, limit):
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("n", [2**31 - 1, 2**31, 3 * 10**9, 2**32 + 7])
+def test_binomial_is_exact_for_billions_of_examples(n):
+    limit = 1e-9
+    with mpmath.workdps(40):
+        p = mpmath.mpf(limit)
+        terms = [mpmath.binomial(n, k) * p**k * (1 - p) ** (n - k) for k in range(8)]
+        exact = [float(mpmath.log(sum(terms[: k + 1]))) for k in range(8)]
+    np.testing.assert_allclose(families.log_binomial(np.arange(8), n, limit), exact, rtol=1e-6)
+
+
 # --- inverses ------------------------------------------------------------------------------------
 
 

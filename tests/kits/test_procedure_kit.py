@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from riskpilot import Graphical, bonferroni, chain, fixed_sequence, holm
+from riskpilot import Graphical, ProblemError, bonferroni, chain, fixed_sequence, holm
 
 
 def uniform_graph(n):
@@ -160,6 +160,17 @@ def test_a_graph_is_closed_testing_with_its_own_weights(n, seed):
     for log_p in draws(n, 60, seed=8):
         closed = closed_test(log_p, 0.1, lambda subset: graph_weights(graph, subset))
         np.testing.assert_array_equal(graph(log_p, 0.1), closed)
+
+
+@pytest.mark.parametrize("procedure", [fixed_sequence, bonferroni, holm, chain(1)])
+def test_a_single_hypothesis_has_all_of_delta(procedure):
+    assert procedure(np.log([0.0999]), 0.1).tolist() == [True]
+
+
+@pytest.mark.parametrize("delta", [0, 1, -0.1, 1.5])
+def test_a_delta_that_is_no_chance_is_refused(make, delta):
+    with pytest.raises(ProblemError, match=r"lies in \(0, 1\)"):
+        make(1)(np.log([0.01]), delta)
 
 
 def test_a_graph_that_passes_nothing_on_is_weighted_bonferroni():

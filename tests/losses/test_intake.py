@@ -223,7 +223,12 @@ def test_masks_are_found_in_lists_and_only_where_they_mask():
     refuse_masked([1, 2], "predictions")
     refuse_masked(np.ma.array([1, 2], mask=False), "predictions")
     refuse_masked("text", "predictions")
-    for values in (np.ma.array([1, 2], mask=[0, 1]), [[np.ma.masked]], (1, np.ma.masked)):
+    for values in (
+        np.ma.array([1, 2], mask=[0, 1]),
+        [[np.ma.masked]],
+        [[[np.ma.masked]]],
+        (1, np.ma.masked),
+    ):
         with pytest.raises(rp.LossError, match="predictions must all be there"):
             refuse_masked(values, "predictions")
 

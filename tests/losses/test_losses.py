@@ -12,9 +12,12 @@ from riskpilot.losses import (
     ValidationLosses,
     calibration_losses,
     check_disjoint,
+    check_ids,
     summary_of,
     validation_losses,
 )
+from riskpilot.losses.leakage import check_memory
+from riskpilot.losses.ranges import to_unit
 from riskpilot.statistics import GroupSummary
 from riskpilot.statistics.contrasts import Claim, log_p_of_pairs
 from riskpilot.study.kept.records import RiskRecord
@@ -89,6 +92,19 @@ def test_losses_at_both_ends_of_a_signed_range_are_binary():
     assert zeros.total.tolist() == [0.5 + 1 + 0.5 + 0 + 1]
 
 
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.float64])
+def test_zero_is_no_end_of_a_signed_range(dtype):
+    found = summary(SIGNED, np.array([[0, 0, 1, 0]], dtype))
+    assert found.mean.tolist() == [0.625]  # on the unit scale: 0 becomes a half
+    assert not found.binary
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.int64])
+def test_whole_numbers_may_be_fewer_than_their_range_holds(dtype):
+    narrow = rp.Problem([rp.Risk("error", 0.2, high=0.5)], "cost")
+    assert summary(narrow, np.zeros((1, 9), dtype)).mean.tolist() == [0.0]
+
+
 def test_examples_that_do_not_count_are_left_out_of_every_sum():
     nan = np.nan
     found = summary(CONDITIONAL, [[nan, 1.0, 0.0, nan], [nan] * 4, [0.5] * 4])
@@ -144,6 +160,78 @@ def test_equal_losses_that_may_be_chance_are_allowed():
     check_disjoint(read(UNIT, constant), calibration_losses(UNIT, {"error": constant.copy()}))
 
 
+@pytest.mark.parametrize(("different", "refused"), [(11, False), (12, True)])
+def test_equal_losses_of_many_values_are_no_chance(different, refused):
+    table = np.arange(120)[None] % different / different
+    splits = read(UNIT, table), calibration_losses(UNIT, {"error": table.copy()})
+    if refused:
+        with pytest.raises(rp.LeakageError, match="same 120 numbers"):
+            check_disjoint(*splits)
+    else:
+        check_disjoint(*splits)
+
+
+def test_ids_of_one_split_alone_are_compared_with_nothing():
+    check_ids(None, ["a", "b"])
+    check_ids(["a", "b"], None)
+    with pytest.raises(rp.LeakageError, match="such as 'b'"):
+        check_ids(["a", "b"], ["b"])
+
+
+def test_classes_are_whole_numbers_below_2_to_the_53():
+    risk = rp.Risk("error", 0.2)
+    largest = 2**53 - 1
+    found = rp.losses_from_predictions(risk, [0, largest], [0, -largest])
+    assert found["error"].tolist() == [False, True]
+    for labels in ([0, largest + 1], [0, -largest - 1]):
+        with pytest.raises(rp.LossError, match=r"below 2\^53"):
+            rp.losses_from_predictions(risk, labels, [0, 1])
+    with pytest.raises(rp.LossError, match="classes as whole numbers"):
+        rp.losses_from_predictions(risk, [0.5, 1.0], [0, 1])
+
+
+def test_groups_are_compared_within_the_true_labels_where_no_others_are_given():
+    named = rp.Risk("equalized_odds_gap", 0.2)
+    labels, predicted, groups = [0, 1, 0, 1], [1, 1, 0, 0], ["a", "a", "b", "b"]
+    found = rp.losses_from_predictions(named, labels, predicted, groups={"groups": groups})
+    assert found["label"].tolist() == labels
+    other = {"groups": groups, "label": ["x", "x", "y", "y"]}
+    found = rp.losses_from_predictions(named, labels, predicted, groups=other)
+    assert found["label"].tolist() == other["label"]
+
+
+def test_a_number_may_be_the_same_array_for_both_splits():
+    """What is one number has no examples that could be shared."""
+    number = np.array(2.0)
+    table = np.random.default_rng(0).random((2, 1, 100))
+    check_memory({"error": table[0], "x": number}, {"error": table[1], "x": number}, "cost")
+    with pytest.raises(rp.LeakageError, match="'error' overlap in memory"):
+        check_memory({"error": table[0]}, {"error": table[0][:, 50:]}, "cost")
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_what_stands_beside_the_losses_is_the_same_for_every_configuration(n):
+    problem = rp.Problem([rp.Risk("error", 0.2, weights="w", largest_weight=2)], "cost")
+    weights = np.ones((n, 30))
+    read = {"error": np.zeros((n, 30)), "w": weights}
+    assert calibration_losses(problem, read).risks["error"].weights.tolist() == [0.5] * 30
+    weights[-1, -1] = 0.5
+    with pytest.raises(rp.LossError, match="They are the same for every configuration"):
+        calibration_losses(problem, read)
+
+
+def test_a_gap_is_that_of_the_groups_that_have_examples():
+    losses = [[1, 0, np.nan], [1, 0, 1]]  # of one configuration no example of b counts
+    assert rp.measure(rp.GroupGap(), losses, ["a", "a", "b"]).tolist() == [1.0, 0.5]
+
+
+def test_one_loss_is_enough_to_measure_and_none_that_counts_is_the_worst():
+    assert rp.measure(rp.Mean(), [[0.25]]).tolist() == [0.25]
+    assert rp.measure(rp.Mean(), [[np.nan, np.nan]]).tolist() == [1.0]
+    assert rp.weighted([[0.5]], [1.0], largest=2).tolist() == [[0.5]]
+    assert rp.weighted([0.5, 1.0, 0.0], [0.5, 1.5, 1.0], largest=2).tolist() == [0.25, 1.5, 0.0]
+
+
 def test_nothing_to_compare_shows_nothing():
     """An empty maximum is no evidence: p = 1, and the value is the worst there is."""
     part = summary(UNIT, np.zeros((2, 30)))
@@ -155,8 +243,18 @@ def test_nothing_to_compare_shows_nothing():
     assert found.n.tolist() == [0, 0]
     risk = rp.Risk("error", 0.1, statistic=gap)
     assert log_p_for_order(risk, "betting", found).tolist() == [0.0, 0.0]
+    assert Claim(1.0, -1.0, 1.0).log_p(np.zeros((1, 30)), 0.1) < 0  # a bound at the very end
     claim = Claim(1.0, -1.0, 0.1)
     assert log_p_of_pairs(claim, [np.zeros((2, 30))] * 2, [], 0.1).tolist() == [0.0, 0.0]
+
+
+def test_losses_are_0_1_where_those_of_every_record_are():
+    """The exact test of 0/1 losses holds for no configuration whose losses are others."""
+    binary = RiskRecord(5, 1.0, 1.0, 1, True, "", 1)
+    graded = RiskRecord(5, 0.5, 0.25, 1, False, "", 1)
+    risk = rp.Risk("error", 0.1)
+    assert summary_of(risk, [binary, binary]).binary
+    assert not summary_of(risk, [binary, graded]).binary
 
 
 def test_records_of_groups_without_any_group_are_refused():
@@ -263,3 +361,14 @@ def test_trials_that_plain_optuna_finished_are_counted():
     study.tell(study.ask(), state=optuna.trial.TrialState.FAIL)
     study.ask()
     assert finished(study).without_losses == (2,)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (-3.0, 5.0), (0.0, 0.3), (-1e6, 1.0)])
+def test_only_losses_at_an_end_of_the_range_are_at_an_end_of_the_unit_scale(low, high):
+    risk = rp.Risk("loss", 0.5 * high, low=low, high=high)
+    nearly = np.array([low, np.nextafter(low, high), np.nextafter(high, low), high])
+    unit = to_unit(nearly, risk)
+    assert unit[0] == 0
+    assert unit[3] == 1
+    assert ((unit[1:3] > 0) & (unit[1:3] < 1)).all()
+    assert (np.diff(unit) >= 0).all()

@@ -10,7 +10,6 @@ import hashlib
 import json
 import math
 import os
-import random
 import re
 import resource
 import shutil
@@ -42,7 +41,9 @@ LEFT_OUT = ("statistics/sequential/*.py", "statistics/judged/*.py")
 # Which tests are likely to notice a change, by a part of the module's path: these come first, then
 # those of the module's room, then those of the others.
 FIRST: dict[str, tuple[str, ...]] = {
+    "trinomial": ("statistics/test_trinomial.py",),
     "families": ("kits/test_p_value_kit.py", "guarantee/test_planner.py"),
+    "predictions": ("guarantees/test_edges_vocabulary.py",),
     "procedures": ("kits/test_procedure_kit.py",),
     "metrics": ("problem/test_metrics.py",),
     "verification": ("guarantee/test_certificate.py",),
@@ -52,9 +53,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "problem": ("problem/test_*.py",),
     "losses": ("losses/test_*.py",),
     "statistics": (
+        *("statistics/test_sums*.py", "statistics/test_bad*.py", "statistics/test_tri*.py"),
         "statistics/test_stat*.py",
-        "statistics/test_sums*.py",
-        "statistics/test_bad*.py",
     ),
     "guarantee": ("guarantee/test_*.py",),
     "selection": ("selection/test_selection.py", "selection/test_bad_input*.py"),
@@ -99,16 +99,25 @@ def changed_files() -> list[Path]:
 
 
 def drawn(number: int, seed: int) -> list[Mutation]:
-    """Mutations of the core, drawn with a seed; those that are known not to matter are left out."""
+    """Mutations of the core, drawn with a seed; those that are known not to matter are left out.
+
+    Each has a digest of its own, and the smallest are drawn: where one function changes, the
+    mutants of all others stay the same.
+    """
     known = tomllib.loads(KNOWN.read_text(encoding="utf-8"))
     steering = [(one["module"], one["name"]) for one in known.get("steering", [])]
-    every = []
+    every: list[Mutation] = []
     for path in changed_files():
         names = frozenset(name for stem, name in steering if stem == path.stem)
         module = str(path.relative_to(PACKAGE))
         found = mutations(module, path.read_text(encoding="utf-8"), names)
         every += [one for one in found if one.function.split(".")[0] not in names]
-    return random.Random(seed).sample(every, min(number, len(every)))
+
+    def rank(one: Mutation) -> str:
+        change = (Path(one.module).name, one.function, one.before, one.after, str(one.occurrence))
+        return hashlib.sha256("\n".join((str(seed), *change)).encode()).hexdigest()
+
+    return sorted(every, key=rank)[:number]
 
 
 def reason_of(mutation: Mutation) -> str | None:
@@ -117,26 +126,33 @@ def reason_of(mutation: Mutation) -> str | None:
     for one in known.get("equivalent", []):
         where = (Path(mutation.module).stem, mutation.function)
         changes = [one["after"]] if isinstance(one["after"], str) else one["after"]
-        if (*where, mutation.before) == (one["module"], one["function"], one["before"]) and (
-            mutation.after in changes
-        ):
+        same = (*where, mutation.before) == (one["module"], one["function"], one["before"])
+        occurrence = one.get("occurrence", mutation.occurrence)
+        if same and mutation.after in changes and mutation.occurrence == occurrence:
             return str(one["reason"])
     return None
 
 
-def test_files(module: str) -> list[str]:
-    """The tests to run, the likely killers first; paths from the root of the repository."""
+def stages(module: str) -> list[list[str]]:
+    """The tests to run, as paths from the root of the repository: first the likely killers.
+
+    Each stage is a run of its own, since to collect all tests takes longer than most killers do.
+    """
     parts = Path(module).with_suffix("").parts[::-1]
     named = [pattern for part in parts for pattern in FIRST.get(part, ())]
     room = ROOMS.get(parts[-1], ())
     others = [pattern for patterns in ROOMS.values() for pattern in patterns]
     last = [pattern for part in parts for pattern in LAST.get(part, ())]
-    files = [
-        str(path.relative_to(ROOT))
-        for pattern in (*named, *room, *others, *last)
-        for path in sorted((ROOT / "tests").glob(pattern))
-    ]
-    return [f"src/riskpilot/{module}", *dict.fromkeys(files)]  # its doctests before all others
+    found: list[list[str]] = [[f"src/riskpilot/{module}"]]  # its doctests before all others
+    for patterns in ([*named, *room], [*others, *last]):
+        files = [
+            str(path.relative_to(ROOT))
+            for pattern in patterns
+            for path in sorted((ROOT / "tests").glob(pattern))
+        ]
+        known = {file for stage in found for file in stage}
+        found.append([file for file in dict.fromkeys(files) if file not in known])
+    return [found[0] + found[1], found[2]]
 
 
 class Copy:
@@ -152,28 +168,43 @@ class Copy:
         self._environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join((str(folder / "src"), str(folder))),
-            "PYTHONDONTWRITEBYTECODE": "1",  # of two files of one second and size, one is stale
             "OMP_NUM_THREADS": "1",
         }
         where = self._python("-c", "import riskpilot; print(riskpilot.__file__)", seconds=60).stdout
         if not where.startswith(str(folder)):
             raise RuntimeError(f"The tests would not see the mutants: riskpilot comes from {where}")
 
-    def killer(self, mutation: Mutation | None, files: list[str], seconds: float) -> str | None:
+    def compile(self) -> None:
+        """Compile the package and its tests once, for all mutants.
+
+        What is compiled of the package goes by the content of its files: of two files of one second
+        and size, one would be stale. Tests do not change.
+        """
+        kept = ("--invalidation-mode", "checked-hash", "-f", "src")
+        self._python("-m", "compileall", "-q", *kept, seconds=600)
+        self._python("-m", "pytest", *OPTIONS, "--collect-only", "tests", seconds=600)
+        self._environment["PYTHONDONTWRITEBYTECODE"] = "1"
+
+    def killer(
+        self, mutation: Mutation | None, stages: list[list[str]], seconds: float
+    ) -> str | None:
         """The first test that fails on a mutant; None where all of them pass."""
         if mutation is None:
-            return self._first_failure(files, seconds)
+            return self._first_failure(stages, seconds)
         path = self._folder / "src" / "riskpilot" / mutation.module
         original = path.read_text(encoding="utf-8")
         path.write_text(mutation.apply(original), encoding="utf-8")
         try:
-            return self._first_failure(files, seconds)
+            return self._first_failure(stages, seconds)
         finally:
             path.write_text(original, encoding="utf-8")
 
-    def _first_failure(self, files: list[str], seconds: float) -> str | None:
-        done = self._python("-m", "pytest", *OPTIONS, *files, seconds=seconds)
-        if done.returncode == 0:
+    def _first_failure(self, stages: list[list[str]], seconds: float) -> str | None:
+        for files in stages:
+            done = self._python("-m", "pytest", *OPTIONS, *files, seconds=seconds)
+            if done.returncode != 0:
+                break
+        else:
             return None
         if -done.returncode in (signal.SIGXCPU, signal.SIGKILL):
             return f"no end within {seconds:.0f} s of work"
@@ -203,15 +234,16 @@ def run(
     with tempfile.TemporaryDirectory(prefix="riskpilot-mutants-") as folder:
         copies: Queue[Copy] = Queue()
         for i in range(jobs if missing else 0):
-            copies.put(Copy(Path(folder) / str(i)))
-        if missing:
-            measured = _time_limit(copies.queue[0])
-            seconds = measured if seconds is None else seconds
+            copy = Copy(Path(folder) / str(i))
+            copy.compile()
+            copies.put(copy)
+        if missing and seconds is None:
+            seconds = _time_limit(copies.queue[0])
 
         def judge(mutation: Mutation) -> None:
             copy, began = copies.get(), time.perf_counter()
             try:
-                killer = copy.killer(mutation, test_files(mutation.module), seconds or 0)
+                killer = copy.killer(mutation, stages(mutation.module), seconds or 0)
             finally:
                 copies.put(copy)
             results[_id(mutation)] = {
@@ -242,8 +274,8 @@ def _time_limit(copy: Copy) -> float:
     """Several times the work of the tests on the original, which must pass them."""
     began = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     modules = [str(path.relative_to(PACKAGE)) for path in changed_files()]
-    every = dict.fromkeys(name for module in modules for name in test_files(module))
-    failed = copy.killer(None, list(every), 3600)
+    every = dict.fromkeys(name for module in modules for part in stages(module) for name in part)
+    failed = copy.killer(None, [list(every)], 3600)
     if failed is not None:
         raise SystemExit(f"The tests must pass before mutants are run, but {failed} fails.")
     work = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - began
@@ -268,7 +300,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--jobs", type=int, default=2, help="how many run side by side")
     parser.add_argument("--out", type=Path, default=Path("mutants.json"), help="what was run")
-    parser.add_argument("--seconds", type=float, help="of work for one mutant; measured by default")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        help="of work for one mutant; by default they are measured, and the original must pass",
+    )
     options = parser.parse_args()
     chosen = drawn(options.number, options.seed)
     results = run(chosen, options.out, options.jobs, options.seconds)

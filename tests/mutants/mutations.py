@@ -7,8 +7,9 @@ annotations and whatever only words an error.
 import ast
 import copy
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.Gt),
@@ -44,7 +45,8 @@ _SWAPPED = {**dict(_PAIRS), **{other: name for name, other in _PAIRS}}
 @dataclass(frozen=True)
 class Mutation:
     """One change. ``module``: the path of the file inside the package; ``function``: the dotted
-    name of what it is in; ``start`` and ``end``: offsets into the source, in bytes."""
+    name of what it is in; ``start`` and ``end``: offsets into the source, in bytes; ``occurrence``:
+    which one it is among the same changes in this function, from 1 on."""
 
     module: str
     function: str
@@ -53,6 +55,7 @@ class Mutation:
     after: str
     start: int
     end: int
+    occurrence: int = 1
 
     def apply(self, source: str) -> str:
         data = source.encode()
@@ -86,7 +89,13 @@ def mutations(module: str, source: str, left_out: frozenset[str] = frozenset()) 
             if not isinstance(changed, ast.Constant | ast.Name | ast.Attribute):
                 after = f"({after})"
             found.append(Mutation(module, function, node.lineno, before, after, start, end))
-    return sorted(found, key=lambda one: (one.start, one.end, one.after))
+    alike: Counter[tuple[str, ...]] = Counter()
+    counted = []
+    for one in sorted(found, key=lambda one: (one.start, one.end, one.after)):
+        change = (one.function, one.before, one.after)
+        alike[change] += 1
+        counted.append(replace(one, occurrence=alike[change]))
+    return counted
 
 
 def _nodes(

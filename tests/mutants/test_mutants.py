@@ -63,6 +63,18 @@ def test_every_mutant_is_python_and_differs_in_one_place(seed):
 def test_the_same_seed_draws_the_same_mutants():
     assert runner.drawn(20, 7) == runner.drawn(20, 7)
     assert runner.drawn(20, 7) != runner.drawn(20, 8)
+    assert runner.drawn(40, 7)[:20] == runner.drawn(20, 7)
+
+
+def test_a_change_elsewhere_leaves_the_drawn_mutants_as_they_are(monkeypatch):
+    before = runner.drawn(100, 7)
+    modules = sorted(runner.changed_files())
+    monkeypatch.setattr(runner, "changed_files", lambda: modules[1:])
+    after = runner.drawn(100, 7)
+    gone = str(modules[0].relative_to(runner.PACKAGE))
+    assert [one for one in before if one.module != gone] == after[
+        : sum(o.module != gone for o in before)
+    ]
 
 
 def test_modules_and_tests_are_found_where_they_are():
@@ -71,6 +83,11 @@ def test_modules_and_tests_are_found_where_they_are():
     chosen = (*runner.FIRST.values(), *runner.ROOMS.values(), *runner.LAST.values())
     for pattern in itertools.chain(*chosen):
         assert list((runner.ROOT / "tests").glob(pattern)), pattern
+    for path in runner.changed_files():
+        near, far = runner.stages(str(path.relative_to(runner.PACKAGE)))
+        assert near[0] == str(path.relative_to(runner.ROOT))
+        assert len(near) > 1
+        assert len({*near, *far}) == len(near) + len(far)
     parts = {part for path in runner.changed_files() for part in (*path.parts, path.stem)}
     assert {*runner.FIRST, *runner.LAST} <= parts
 
@@ -82,14 +99,15 @@ def test_what_is_listed_as_equivalent_is_still_there_and_has_a_reason():
         assert any(stem == one["module"] and one["name"] in text for stem, text in sources), one
         assert len(one["reason"]) > 20
     every = {
-        (stem, mutation.function, mutation.before, mutation.after)
+        (stem, mutation.function, mutation.before, mutation.after, mutation.occurrence)
         for stem, text in sources
         for mutation in mutations(f"{stem}.py", text)
     }
     for one in known.get("equivalent", []):
         afters = [one["after"]] if isinstance(one["after"], str) else one["after"]
         for after in afters:
-            assert (one["module"], one["function"], one["before"], after) in every, one
+            change = (one["module"], one["function"], one["before"], after)
+            assert (*change, one.get("occurrence", 1)) in every, one
         assert len(one["reason"]) > 20
 
 
@@ -104,9 +122,10 @@ def test_a_mutant_is_killed_in_a_copy_and_the_working_tree_stays_as_it_is(tmp_pa
         if one.function == "bonferroni" and " + " in one.after
     )
     copy = runner.Copy(tmp_path / "copy")
-    files = ["tests/kits/test_procedure_kit.py"]
-    assert copy.killer(mutant, files, 300).startswith(files[0])
-    assert copy.killer(None, files, 300) is None
+    copy.compile()
+    stages = [["tests/guarantee/test_bounds.py"], ["tests/kits/test_procedure_kit.py"]]
+    assert copy.killer(mutant, stages, 300).startswith(*stages[1])
+    assert copy.killer(None, stages, 300) is None
     assert path.read_bytes() == before
 
 
@@ -115,4 +134,4 @@ def test_a_mutant_that_never_ends_is_ended(tmp_path):
     (tmp_path / "copy" / "tests" / "test_endless.py").write_text(
         "def test_endless():\n    while True:\n        pass\n"
     )
-    assert copy.killer(None, ["tests/test_endless.py"], 10) == "no end within 10 s of work"
+    assert copy.killer(None, [["tests/test_endless.py"]], 10) == "no end within 10 s of work"

@@ -104,8 +104,22 @@ def test_power_needs_a_risk_of_the_problem_below_its_limit():
     problem = rp.Problem([rp.Risk("error", 0.1)], minimize="cost")
     with pytest.raises(PlotError, match="Name one of them"):
         plots.power_curves(problem, "eror")
-    with pytest.raises(PlotError, match="Leave it out"):
+    with pytest.raises(rp.ProblemError, match=r"lies in \[0, 0.1\), but it is 0.2"):
         plots.power_curves(problem, true_risks=[0.2])
+    with pytest.raises(PlotError, match="Leave it out"):
+        plots.power_curves(problem, true_risks=["0.05"])
+
+
+def test_power_of_a_risk_that_is_better_when_larger_is_drawn_in_its_words():
+    precise = rp.Problem([rp.Risk("precision", at_least=0.9)], minimize="cost")
+    wrong = rp.Problem([rp.Risk("error", 0.1)], minimize="cost")
+    figure = plots.power_curves(precise, true_risks=[0.95])
+    assert figure.data[0].name == "true precision 0.95"
+    assert figure.data[0].y == plots.power_curves(wrong, true_risks=[0.05]).data[0].y
+    assert "a precision at the limit" in figure.to_json()
+    assert plots.power_curves(precise).data[0].name == "true precision 0.95"  # half of the losses
+    with pytest.raises(rp.ProblemError, match=r"lies in \(0.9, 1\], but it is 0.05"):
+        plots.power_curves(precise, true_risks=[0.05])
 
 
 def test_both_risks_at_once_shades_where_all_limits_are_kept():
@@ -149,7 +163,7 @@ def test_a_missing_tool_is_named_with_the_way_to_get_it(tmp_path, monkeypatch, e
     def fail(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(go.Figure, "write_image", fail)
+    monkeypatch.setattr(go.Figure, "to_image", fail)
     with pytest.raises(PlotError, match=hint):
         plots.save_figure(go.Figure(), tmp_path / "figure.png")
 

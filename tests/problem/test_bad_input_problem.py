@@ -115,6 +115,16 @@ CASES = {
         r"0\.95.*delta=0\.05",
         lambda: rp.Problem(P.risks, "c", 0.95),
     ),
+    "delta above one": (
+        rp.ProblemError,
+        r"is 1\.5\. Use delta=0\.1",
+        lambda: rp.Problem(P.risks, "c", 1.5),
+    ),
+    "a range of one number": (
+        rp.ProblemError,
+        r"needs low < high, but it is \[0\.5, 0\.5\]",
+        lambda: rp.Risk("e", 0.5, low=0.5, high=0.5),
+    ),
     "delta in per cent": (rp.ProblemError, r"10", lambda: rp.Problem(P.risks, "c", 10)),
     "delta below zero": (rp.ProblemError, r"-0\.1", lambda: rp.Problem(P.risks, "c", -0.1)),
     "delta that is NaN": (rp.ProblemError, r"nan", lambda: rp.Problem(P.risks, "c", NAN)),

@@ -78,6 +78,21 @@ def test_the_ledger_and_the_status_name_the_statistic(study, selection):
     assert "1 - precision" in text
 
 
+def test_numbers_under_the_name_of_a_risk_say_that_they_are_losses(study, selection):
+    """A precision of .9 stands in files as a loss of .1, under a name that says so."""
+    stored = json.loads(selection.certificate.to_json())
+    losses = [one["precision"] for one in stored["calibration_loss"]]
+    losses += [candidate["validation_loss"]["precision"] for candidate in stored["candidates"]]
+    (_, precision) = study_status(study).to_json()["risks"]
+    losses += [precision["lowest_loss"], precision["highest_loss"]]
+    assert all(0.02 < loss < 0.2 for loss in losses)
+    assert precision["loss_limit"] == stored["problem"]["risks"][1]["limit"] == 0.4
+    assert stored["problem"]["risks"][1]["complement"] is True
+    assert 0 <= precision["loss_region"][0] < precision["loss_region"][1] < 0.6
+    bare = {"precision", "validation", "calibration", "means", "values"}
+    assert not bare & {*stored, *stored["candidates"][0], *precision}
+
+
 def test_the_report_names_the_statistic_and_calls_it_no_mean(selection, tmp_path):
     page = selection.report(tmp_path / "r.html").read_text(encoding="utf-8")
     text = page[: page.index('<script type="application/json"')]
@@ -92,7 +107,7 @@ def test_tables_and_figures_name_the_statistic(study, selection):
     plans = rp.plan_calibration(PROBLEM, 400)
     text = shown(show_plans, plans, PROBLEM.delta)
     assert SLOW in text
-    assert "mean of 1 - precision of up to" in text
+    assert "mean of precision of at least" in text
     figures = [
         selection.figure(),
         search_history(selection.validation),

@@ -4,7 +4,11 @@ import moocore
 import numpy as np
 import pytest
 
-from riskpilot.search.hypervolume import hypervolume, hypervolume_improvement
+from riskpilot.search.hypervolume import (
+    hypervolume,
+    hypervolume_improvement,
+    improvement_over,
+)
 
 
 def test_the_hypervolume_of_points_beyond_the_reference_is_zero():
@@ -57,3 +61,13 @@ def test_a_front_with_repeated_coordinates_is_no_obstacle():
     found = hypervolume_improvement([[0.1, 0.1], [0.3, 0.6]], front, [1.0, 1.0])
     expected = expected_improvement(np.array([[0.1, 0.1], [0.3, 0.6]]), front, np.ones(2))
     np.testing.assert_allclose(found, expected, atol=1e-15)
+
+
+def test_a_front_that_is_asked_about_again_gives_the_same():
+    rng = np.random.default_rng(1)
+    front, reference = rng.random((20, 3)), np.ones(3)
+    improvement = improvement_over(front, reference)
+    for lowest in (0.2, 0.4, -0.5, -0.1):  # the grid reaches down further once, and then suffices
+        points = lowest + rng.random((50, 3))
+        expected = hypervolume_improvement(points, front, reference)
+        np.testing.assert_allclose(improvement(points), expected, rtol=1e-12, atol=1e-12)

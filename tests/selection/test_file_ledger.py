@@ -1,6 +1,7 @@
 """The ledger beside a table: every question is counted, and says so as a study's does."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,41 @@ def test_questions_are_counted_and_the_same_one_keeps_its_number(tmp_path: Path)
     for selection in (first, second):
         saved = selection.certificate.save(tmp_path / "c.json")
         assert audit(saved, str(path)).ok
+
+
+def ask_often(ledger: Path, limits: list[float]) -> list[int]:
+    errors = np.random.default_rng(0).random((1, 200)) < 0.05
+    return [
+        rp.select_from_losses(
+            rp.Problem([rp.Risk("error", limit)], "cost"),
+            validation={"error": errors[:, :100], "cost": [1.0]},
+            calibration={"error": errors[:, 100:]},
+            ledger=ledger,
+        ).certificate.use["number"]
+        for limit in limits
+    ]
+
+
+def test_those_who_ask_at_once_lose_no_question(tmp_path: Path) -> None:
+    # The lock keeps threads apart by the same means as processes: each opens the file itself.
+    ledger = tmp_path / "ledger.json"
+    limits = np.linspace(0.1, 0.4, 32).tolist()
+    with ThreadPoolExecutor(4) as threads:
+        asked = [threads.submit(ask_often, ledger, limits[i::4]) for i in range(4)]
+        numbers = [number for future in asked for number in future.result()]
+    assert sorted(numbers) == list(range(1, 33))
+    assert [entry["use"] for entry in read_ledger(ledger)] == list(range(1, 33))
+
+
+def test_a_question_that_was_put_before_needs_no_writing(tmp_path: Path) -> None:
+    path = table(tmp_path)
+    first = ask(path, 0.2)
+    lock = tmp_path / "losses.csv.ledger.json.lock"
+    lock.unlink()
+    lock.mkdir()  # nobody can hold it now
+    assert ask(path, 0.2).certificate.digest == first.certificate.digest
+    with pytest.raises(TableError, match="cannot be written"):
+        ask(path, 0.15)
 
 
 def test_a_ledger_that_lost_the_question_is_a_difference(tmp_path: Path) -> None:

@@ -191,3 +191,21 @@ def test_equal_losses_have_an_error_of_one_by_n(value):
     ):
         found = summary(np.full((1, M), value), statistic, beside, **options)
         assert found.standard_error[0] == pytest.approx(1 / M), statistic
+
+
+def test_a_tail_that_begins_above_its_limit_shows_nothing():
+    rng = np.random.default_rng(0)
+    problem = rp.Problem([rp.Risk("error", 0.1, statistic=rp.CVaR(0.5))], "cost")
+    selection = rp.select_from_losses(
+        problem,
+        validation={"error": 0.5 + rng.random((1, 80)) / 2, "cost": [1.0]},
+        calibration={"error": rng.random((1, 80)) / 50},
+    )
+    assert selection.p_values.tolist() == [1.0]
+
+
+def test_what_bets_on_a_mean_begin_with_is_its_mean_and_variance():
+    (start,) = rp.Mean().starts(summary(GRADED, rp.Mean()))
+    assert start.mean == pytest.approx(GRADED.mean(axis=1), abs=1e-6)
+    assert start.variance == pytest.approx(GRADED.var(axis=1), abs=1e-9)
+    assert start.n.tolist() == [M] * N

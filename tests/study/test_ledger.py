@@ -239,6 +239,54 @@ def test_a_question_of_another_study_to_other_losses_does_not_count(storage):
         assert rp.select(study).certificate.use["number"] == 1
 
 
+HALVES = {"halves": np.array(["a", "b"] * 200)}
+DRESSES = {
+    "another name": (rp.Risk("harm", 0.3), {}, 1),
+    "another range": (rp.Risk("error", 0.3, high=2), {}, 1),
+    "another unit": (rp.Risk("error", 30, high=100), {}, 100),
+    "single precision": (rp.Risk("error", 0.3), {}, np.float32(1)),
+    "weights": (
+        rp.Risk("error", 0.3, weights="w", largest_weight=2),
+        {"w": np.linspace(0.5, 1.5, 400)},
+        1,
+    ),
+    "groups": (rp.Risk("error", 0.5, statistic=rp.WorstGroup(), groups="halves"), HALVES, 1),
+    "a reference of zeros": (
+        rp.Risk("error", 0.3, statistic=rp.Difference("zeros")),
+        {"zeros": np.zeros(400)},
+        1,
+    ),
+    "an upper tail": (rp.Risk("error", 0.99, statistic=rp.Quantile(0.9)), {}, 1),
+}
+
+
+@pytest.mark.parametrize("kind", ["0/1", "graded"])
+@pytest.mark.parametrize("dress", DRESSES)
+def test_the_same_losses_in_another_dress_count(dress, kind):
+    """Whatever a risk makes of the losses: it is the same sample, and was looked at."""
+    storage = optuna.storages.InMemoryStorage()
+
+    def certificate(name, risk, beside, unit):
+        study = rp.create_study(rp.Problem([risk], "cost"), storage=storage, study_name=name)
+
+        def evaluate(trial):
+            draws = 0.5 * np.random.default_rng(trial.number).random((2, 400))
+            draws = draws < 0.05 if kind == "0/1" else draws
+            losses = [{risk.name: (unit * row).astype(type(unit)), **beside} for row in draws]
+            return rp.Evaluation({**losses[0], "cost": 1.0}, losses[1])
+
+        study.optimize(rp.objective(study, evaluate), n_trials=1)
+        return rp.select(study).certificate
+
+    first = certificate("plain", rp.Risk("error", 0.3), {}, 1.0)
+    risk, beside, unit = DRESSES[dress]
+    unit = unit if isinstance(unit, np.float32) else float(unit)
+    second = certificate("dressed", risk, beside, unit)
+    assert first.use["number"] == 1
+    assert second.use["number"] == 2
+    assert "question 1 of study 'plain'" in second.promise
+
+
 def test_losses_that_any_sample_could_show_do_not_count_as_the_same(storage):
     one, other = (stored_study(storage, name, risk=0.0) for name in ("one", "other"))
     for study in (one, other):

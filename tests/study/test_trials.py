@@ -11,6 +11,7 @@ import riskpilot as rp
 from riskpilot.losses import validation_losses
 from riskpilot.study.kept.records import SETTINGS_KEY
 from riskpilot.study.kept.trials import finished, finished_among, n_calibration_of, split_trials
+from riskpilot.study.storages.retries import queue_again
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3), rp.Risk("late", 2.0, high=4.0)], "cost")
 
@@ -50,6 +51,14 @@ def test_a_proposal_knows_the_results_of_others_and_stays_away_from_what_runs_or
     assert split_trials(study, running.number, space)[1] == [failed.params]
 
 
+def test_a_proposal_stays_away_from_what_waits_because_a_worker_died(study):
+    space = {"x": optuna.distributions.FloatDistribution(0, 1)}
+    dead = study.ask(space)
+    study.tell(dead, state=optuna.trial.TrialState.FAIL)
+    queue_again()(study, study.trials[dead.number])
+    assert split_trials(study, None, space)[1] == [dead.params]  # once: the retry stands for it
+
+
 def test_the_latest_evaluation_says_how_many_calibration_examples_there_are(study):
     records = finished(study).records
     assert n_calibration_of(records, 7) == 30
@@ -72,5 +81,5 @@ def test_optuna_sees_the_values_of_validation_losses(study):
 @pytest.mark.parametrize("settings", [{}, {"format": 99, "seed": 0, "n_calibration": None}, 7])
 def test_a_study_in_another_format_is_refused_in_one_sentence(study, settings):
     study.set_user_attr(SETTINGS_KEY, settings)
-    with pytest.raises(rp.StudyError, match=r"must be in format 1, but the study .* is in format"):
+    with pytest.raises(rp.StudyError, match=r"must be in format 2, but the study .* is in format"):
         rp.select(study)

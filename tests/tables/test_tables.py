@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import riskpilot as rp
+from riskpilot.common import without_password
 from riskpilot.errors import LeakageError, StudyError, TableError
 from riskpilot.study.as_tables import (
     export_losses,
@@ -25,7 +26,6 @@ from riskpilot.study.as_tables import (
     is_storage,
     open_study,
     study_losses,
-    without_password,
 )
 from riskpilot.study.questions.question_ledger import trials_of
 from riskpilot.tables import LossTable, read_losses, save_losses
@@ -475,7 +475,7 @@ def test_a_storage_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
         open_study(address)
     with pytest.raises(StudyError, match="the study 'three'"):
         open_study(address, "three")
-    with pytest.raises(TableError, match="does not exist"):
+    with pytest.raises(StudyError, match="does not exist"):
         open_study(f"sqlite:///{tmp_path / 'absent.db'}")
     assert not (tmp_path / "absent.db").exists()
 
@@ -495,7 +495,7 @@ def test_passwords_are_never_shown(address: str) -> None:
     assert is_storage(address)
     assert "s3cret" not in hide_password(address)
     assert "s3cret" not in without_password(f"cannot connect to {address}", address)
-    with pytest.raises(TableError) as caught:
+    with pytest.raises(StudyError) as caught:
         open_study(address)
     assert "s3cret" not in str(caught.value)
     assert caught.value.__suppress_context__

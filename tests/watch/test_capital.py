@@ -250,3 +250,20 @@ def test_rules_that_cannot_be_meant_are_errors(arguments):
 
 def test_shares_that_sum_to_one_but_for_rounding_are_accepted():
     assert make_rule([0.1] * 10, shares=[0.1] * 10).n_streams == 10
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"format": "riskpilot-watch/9"}, "must be in the format 'riskpilot-watch/1'"),
+        ({"format": None}, "must be in the format"),
+        ({"from the future": 1}, "see 'from the future'"),
+    ],
+)
+def test_another_format_or_an_unknown_field_is_refused_in_one_sentence(change, says):
+    rule = make_rule([0.1])
+    with pytest.raises(CertificateError, match=says):
+        from_dict({**to_dict(rule, begin(rule)), **change})
+    for odd in ([], None, "x", {}):
+        with pytest.raises(CertificateError, match="must be in the format"):
+            from_dict(odd)

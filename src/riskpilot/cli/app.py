@@ -23,23 +23,57 @@ from riskpilot.cli import (
     terminal,
     verify,
 )
-from riskpilot.errors import RiskpilotError
+from riskpilot.common import hide_password, reason_of, shown_safely, without_password
+from riskpilot.errors import RiskpilotError, visible
+
+_TYPED = "riskpilot: what was typed"
+# Typer's error for what cannot be understood, which it exports under the name of its child alone.
+_UsageError: Any = typer.BadParameter.__base__
 
 
 class _Commands(TyperGroup):
-    """Says what is wrong with an input in one message, without a traceback."""
+    """Says what is wrong with an input in one message, without a traceback or a password."""
+
+    def make_context(self, info_name: Any, args: list[str], *rest: Any, **options: Any) -> Any:
+        """Remember what was typed, so that passwords in it can be hidden in messages."""
+        typed = list(args)
+        context = super().make_context(info_name, args, *rest, **options)
+        context.meta[_TYPED] = typed
+        return context
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; an error of the input becomes a message and an exit code."""
+        typed = ctx.meta[_TYPED]
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
             raise
+        except _UsageError as error:  # Typer shows it, with what was typed
+            error.message = visible(_without_passwords(error.message, typed))
+            raise
         except RiskpilotError as error:
-            terminal.show_error(str(error))
+            terminal.show_error(_without_passwords(str(error), typed))
         except OSError as error:
-            terminal.show_error(f"{error}. Check that the folder exists and can be written.")
+            what = "" if error.filename is None else f" ({shown_safely(str(error.filename))})"
+            terminal.show_error(
+                f"{reason_of(error)}{what}. Check that the folder exists, can be written and has "
+                f"space."
+            )
+        except MemoryError:
+            terminal.show_error(
+                "There is not enough memory for this input. Give fewer configurations or examples "
+                "at once, or run it on a machine with more memory."
+            )
         raise typer.Exit(terminal.ExitCode.BAD_INPUT)
+
+
+def _without_passwords(message: str, typed: list[str]) -> str:
+    """Hide the addresses of databases that were typed in the place of something else."""
+    for word in typed:
+        value = word.partition("=")[2] if word.startswith("-") else word
+        if hide_password(value) != value:
+            message = without_password(message, value)
+    return message
 
 
 app = typer.Typer(

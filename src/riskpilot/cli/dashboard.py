@@ -4,7 +4,6 @@ from typing import Annotated
 from wsgiref.simple_server import WSGIServer
 
 import typer
-from rich.text import Text
 
 from riskpilot.cli import terminal
 from riskpilot.cli.options import StorageArgument, examples
@@ -34,6 +33,6 @@ def dashboard(
 
     def say_where(server: WSGIServer) -> None:
         address = f"http://{host}:{server.server_port}"
-        terminal.output().print(Text(f"Serving on {address} (stop with Ctrl-C)"))
+        terminal.say(terminal.output(), f"Serving on {address} (stop with Ctrl-C)")
 
     serve(storage, host, port, ready=say_where)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from riskpilot.cli import terminal
 from riskpilot.cli.options import examples
@@ -47,9 +46,9 @@ def demo(
     console = terminal.output()
     problem = demo_problem(setting)
     out.mkdir(parents=True, exist_ok=True)  # better to fail now than after the training
-    console.print(Text("Adult census data: who earns more than 50,000 dollars?", style="bold"))
-    console.print(Text(f"{problem} (gap: between men and women.)"))
-    console.print(Text(f"Plan: {plan_calibration(problem, setting.calibration)[0]}\n"))
+    terminal.say(console, "Adult census data: who earns more than 50,000 dollars?", "bold")
+    terminal.say(console, f"{problem} (gap: between men and women.)")
+    terminal.say(console, f"Plan: {plan_calibration(problem, setting.calibration)[0]}\n")
     with terminal.progress() as bar:
         task = bar.add_task("Training and searching", total=setting.trials)
         found = run(setting, seed=seed, after_each=lambda: bar.advance(task))
@@ -58,14 +57,13 @@ def demo(
     files = write(found, out)
     _show_trials(console, found)
     terminal.show_verdict(console, found.selection.message, good=found.selection.config is not None)
-    console.print()
+    terminal.say(console)
     _show_held_out(console, found, setting.calibration)
     _show_habits(console, habits, setting.draws)
-    console.print(Text(_moral(habits, problem.delta)))
+    terminal.say(console, _moral(habits, problem.delta))
     terminal.show_files(console, files)
-    console.print(
-        Text(f"\nCheck it: riskpilot verify {files['certificate']} --losses {files['losses']}")
-    )
+    check = f"riskpilot verify {files['certificate']} --losses {files['losses']}"
+    terminal.say(console, f"\nCheck it: {check}")
 
 
 def _show_trials(console: Console, demo: "Demo") -> None:

@@ -8,6 +8,7 @@ import typer
 
 from riskpilot.cli import terminal
 from riskpilot.cli.options import JsonOption, PValueOption, RiskOption, examples, parse_risks
+from riskpilot.common import write_whole
 from riskpilot.gate import as_json, as_junit, as_markdown, check_change, in_words
 
 EXAMPLES = examples(
@@ -65,7 +66,7 @@ def gate(
         forms = ((out, as_json), (junit, as_junit), (summary, as_markdown))
         for path, write in forms:
             if path is not None:
-                path.write_text(write(answer) + "\n", encoding="utf-8")
+                write_whole(path, write(answer) + "\n")
     if to_json:
         terminal.print_json(json.loads(as_json(answer)))
     else:

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from riskpilot.cli import terminal
 from riskpilot.cli.options import (
@@ -25,6 +24,7 @@ EXAMPLES = examples(
     'riskpilot plan --risk "error<=0.05" --samples 5000',
     'riskpilot plan -r "error<=0.05" --labelled 7500',
     'riskpilot plan -r "error<=0.1" -n 500 -n 5000 --true-risk error=0.08',
+    'riskpilot plan -r "precision>=0.9" -n 1000 --true-risk precision=0.93',
     'riskpilot plan -r "cost<=3 in \\[0,10]" -n 2000 --deviation cost=1.5 --true-risk cost=2.8',
 )
 
@@ -41,7 +41,10 @@ def plan(
     ] = [],  # noqa: B006
     true_risk: Annotated[
         list[str],
-        typer.Option(help='What a configuration is believed to risk: "error=0.08".'),
+        typer.Option(
+            help="The value that a configuration is believed to have, in the words of the risk: "
+            '"error=0.08", "precision=0.93".'
+        ),
     ] = [],  # noqa: B006
     deviation: Annotated[
         list[str],
@@ -71,9 +74,10 @@ def plan(
         return
     console = terminal.output()
     for n_validation, n_calibration in splits:
-        console.print(
+        terminal.say(
+            console,
             f"Of {n_validation + n_calibration:,} labelled examples, drawn at random: "
-            f"{n_validation:,} for validation, {n_calibration:,} for calibration."
+            f"{n_validation:,} for validation, {n_calibration:,} for calibration.",
         )
     show_plans(console, plans, delta)
 
@@ -81,16 +85,16 @@ def plan(
 def show_plans(console: Console, plans: Sequence[RiskPlan], delta: float) -> None:
     """Show what can pass, one row per risk and number of examples; then the same in words."""
     with_power = any(plan.power is not None for plan in plans)
-    heads = ["risk", "test", "examples", "largest value that passes", "fewest examples"]
+    heads = ["risk", "test", "examples", "just passes", "fewest examples"]
     if with_power:
-        heads += ["true risk", "power", f"examples for {plans[0].target_power:g}"]
+        heads += ["true value", "power", f"examples for {plans[0].target_power:g}"]
     rows = []
     for plan in plans:
         cells = [
             str(plan.risk),
             plan.family.replace("_", "-"),
             f"{plan.n_calibration:,}",
-            "none" if plan.largest_mean is None else f"{plan.largest_mean:.5g}",
+            "nothing" if plan.just_passes is None else f"{plan.just_passes:.5g}",
             f"{plan.fewest:,}",
         ]
         if with_power:
@@ -99,12 +103,12 @@ def show_plans(console: Console, plans: Sequence[RiskPlan], delta: float) -> Non
                 "" if plan.power is None else f"{plan.power:.3f}",
                 "" if plan.needed is None else f"{plan.needed:,}",
             ]
-        rows.append((cells, None if plan.largest_mean is not None else "yellow"))
+        rows.append((cells, None if plan.just_passes is not None else "yellow"))
     terminal.show_table(
         console, f"What calibration data can show at delta = {delta:g}", heads, rows
     )
     for plan in plans:
-        console.print(Text(str(plan)))
+        terminal.say(console, plan)
 
 
 def _plans(

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from riskpilot.cli import terminal
 from riskpilot.cli.options import ArtifactsOption, StorageArgument, StudyNameOption, examples
@@ -24,6 +23,6 @@ def report(
     The question is the study's own. Where it has been asked before, the same answer is shown
     again; where it has not, this opens the calibration data and is recorded in the ledger.
     """
-    with terminal.errors().status("Selecting and drawing"):
+    with terminal.waiting("Selecting and drawing"):
         path = select(open_study(storage, study_name, artifacts)).report(out)
-    terminal.output().print(Text(f"report: {path}"))
+    terminal.say(terminal.output(), f"report: {path}")

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from riskpilot.cli import terminal
 from riskpilot.cli.options import (
@@ -54,5 +53,5 @@ def seal(
         terminal.print_json(json.loads(made.to_json()))
         return
     console = terminal.output()
-    console.print(Text(str(made)))
-    console.print(Text(f"seal: {out}"))
+    terminal.say(console, made)
+    terminal.say(console, f"seal: {out}")

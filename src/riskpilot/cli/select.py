@@ -30,10 +30,11 @@ from riskpilot.selection import (
     ledger_beside,
     select_from_frame,
     select_from_losses,
+    whole_table,
 )
 from riskpilot.study import hide_password, is_storage, open_study, problem_of
 from riskpilot.study import select as select_from_study
-from riskpilot.tables import is_archive, is_log, named_columns, read_losses, with_example
+from riskpilot.tables import is_archive, is_log, named_columns, with_example
 
 EXAMPLES = examples(
     'riskpilot select losses.npz --risk "error<=0.1" --minimize cost --out certificate.json',
@@ -99,7 +100,7 @@ def select(
     as_json: JsonOption = False,
 ) -> None:
     """Choose the best configuration that is shown to keep every limit."""
-    with terminal.errors().status(f"Reading and testing {hide_password(losses)}"):
+    with terminal.waiting(f"Reading and testing {hide_password(losses)}"):
         risks = parse_risks(risk, p_value)
         if is_storage(losses):
             study = open_study(losses, study_name, artifacts)
@@ -165,8 +166,7 @@ def _select_from_archive(
     problem: Problem, path: str, procedure: Procedure, seed: int, ledger: Path | None
 ) -> Selection:
     """Read an archive of losses and select from it."""
-    table = read_losses(path)
-    table = table.only([*problem.names, *problem.beside], problem.minimize)
+    table = whole_table(problem, path)
     return select_from_losses(
         problem,
         validation=table.validation,

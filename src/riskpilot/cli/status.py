@@ -1,7 +1,6 @@
 """``riskpilot status``: where a study stands; calibration stays sealed."""
 
 from rich.console import Console
-from rich.text import Text
 
 from riskpilot.cli import terminal
 from riskpilot.cli.options import JsonOption, StorageArgument, StudyNameOption, examples
@@ -34,20 +33,19 @@ def status(
 def show_status(console: Console, status: Status) -> None:
     """Show trials and budget in a few lines, then tables of risks, failures and questions."""
     states = ", ".join(f"{n} {name}" for name, n in status.states.items() if n) or "none yet"
-    console.print(Text(f"Study {status.study}", style="bold"))
-    console.print(Text(status.problem))
-    console.print(Text(f"Trials: {states}; {_duration(status.seconds)} of evaluation"))
+    terminal.say(console, f"Study {status.study}", "bold")
+    terminal.say(console, status.problem)
+    terminal.say(console, f"Trials: {states}; {_duration(status.seconds)} of evaluation")
     if status.left_out:
-        console.print(Text(left_out_in_words(status.left_out)))
-    console.print(
-        Text(
-            f"Examples: {_count(status.n_validation)} validation, "
-            f"{_count(status.n_calibration)} calibration"
-        )
+        terminal.say(console, left_out_in_words(status.left_out))
+    terminal.say(
+        console,
+        f"Examples: {_count(status.n_validation)} validation, "
+        f"{_count(status.n_calibration)} calibration",
     )
     for line in _running(status):
-        console.print(Text(line))
-    console.print()
+        terminal.say(console, line)
+    terminal.say(console)
     _show_risks(console, status)
     _show_failures(console, status)
     _show_ledger(console, status)
@@ -65,10 +63,10 @@ def _cells(risk: RiskStatus) -> list[object]:
     """Write how the trials stand to one limit."""
     return [
         risk.title,
-        "open" if risk.limit is None else f"{risk.limit:g}",
-        f"{risk.lowest:.4g} to {risk.highest:.4g}",
+        "open" if risk.loss_limit is None else f"{risk.loss_limit:g}",
+        f"{risk.lowest_loss:.4g} to {risk.highest_loss:.4g}",
         "" if risk.n_below_limit is None else risk.n_below_limit,
-        "" if risk.region is None else f"{risk.region[0]:.4g} to {risk.region[1]:.4g}",
+        "" if risk.loss_region is None else "{:.4g} to {:.4g}".format(*risk.loss_region),
     ]
 
 
@@ -85,7 +83,7 @@ def _show_failures(console: Console, status: Status) -> None:
 def _show_ledger(console: Console, status: Status) -> None:
     """Show the questions that have been put to the calibration data."""
     if not status.questions:
-        console.print(Text("Ledger: calibration is sealed; nothing has been selected yet."))
+        terminal.say(console, "Ledger: calibration is sealed; nothing has been selected yet.")
         return
     heads = ["question", "share of delta", "when", "asked", "certified"]
     rows = [

@@ -1,7 +1,8 @@
 """What commands share on a terminal: tables, verdicts, bars, JSON, and errors in one message."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
+
+from riskpilot.common import for_programs
+from riskpilot.errors import visible
 
 Row = tuple[Sequence[object], str | None]
 """The cells of a row, and its style."""
@@ -45,32 +49,53 @@ def _console(*, stderr: bool) -> Console:
     return console
 
 
+def text(words: object, style: str = "") -> Text:
+    """Make a text for a terminal of whatever was given.
+
+    Brackets in it are no markup, and control characters, with which a name could colour, move or
+    link what the terminal shows, are written as their codes.
+    """
+    return Text(visible(str(words)), style=style)
+
+
+def say(console: Console, words: object = "", style: str = "") -> None:
+    """Show a line, or several."""
+    console.print(text(words, style))
+
+
+@contextmanager
+def waiting(words: str) -> Iterator[None]:
+    """Say on standard error what is going on, for as long as it does."""
+    with errors().status(text(words)):
+        yield
+
+
 def show_error(message: str) -> None:
-    """Show one message in red; brackets in it are text, not markup."""
-    errors().print(Text.assemble(("Error: ", "bold red"), (message, "red")))
+    """Show one message in red."""
+    errors().print(Text("Error: ", style="bold red") + text(message, "red"))
 
 
 def show_verdict(console: Console, text: str, *, good: bool) -> None:
     """Show a verdict; its first line stands out."""
     first, _, rest = text.partition("\n")
-    console.print(Text(first, style="bold green" if good else "bold yellow"))
+    say(console, first, "bold green" if good else "bold yellow")
     if rest:
-        console.print(Text(rest))
+        say(console, rest)
 
 
 def show_table(console: Console, title: str, heads: Sequence[str], rows: Iterable[Row]) -> None:
     """Show a table under a title."""
     table = Table(
-        title=Text(title, style="bold"),
+        title=text(title, "bold"),
         title_justify="left",
         box=box.SIMPLE_HEAD if console.is_terminal else None,
         pad_edge=False,
     )
     for i, head in enumerate(heads):
         last = i == len(heads) - 1
-        table.add_column(head, justify="left" if i == 0 or last else "right", overflow="fold")
+        table.add_column(text(head), justify="left" if i == 0 or last else "right", overflow="fold")
     for cells, style in rows:
-        table.add_row(*(Text(str(cell)) for cell in cells), style=style)
+        table.add_row(*(text(cell) for cell in cells), style=style)
     console.print(table)
     console.print()
 
@@ -93,9 +118,9 @@ def show_files(console: Console, files: Mapping[str, Path | None]) -> None:
     """Say where each file was written, if it was."""
     for name, path in files.items():
         if path is not None:
-            console.print(Text(f"{name + ':':<13}{path}"))
+            say(console, f"{name + ':':<13}{path}")
 
 
 def print_json(data: Any) -> None:
-    """Print data for programs."""
-    typer.echo(json.dumps(data, indent=2))
+    """Print data for programs, as strict JSON."""
+    typer.echo(json.dumps(for_programs(data), indent=2, allow_nan=False))

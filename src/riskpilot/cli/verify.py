@@ -31,7 +31,7 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Compute a certificate again from the losses, and say what differs."""
-    with terminal.errors().status(f"Checking {certificate}"):
+    with terminal.waiting(f"Checking {certificate}"):
         result = audit(certificate, losses, study_name, artifacts, seal)
     if as_json:
         terminal.print_json(

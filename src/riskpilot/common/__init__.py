@@ -9,6 +9,7 @@ from riskpilot.common.arguments import (
     percent,
 )
 from riskpilot.common.arrays import Array, BoolArray, FloatArray, IntArray, Places
+from riskpilot.common.file_turns import one_at_a_time
 from riskpilot.common.json_shapes import (
     Shape,
     ShapeError,
@@ -27,9 +28,27 @@ from riskpilot.common.json_shapes import (
     whole,
 )
 from riskpilot.common.notebook import card
-from riskpilot.common.strict_json import canonical, digest_of, parse, plain, plain_configs
+from riskpilot.common.passwords import hide_password, shown_safely, without_password
+from riskpilot.common.size_limits import (
+    check_archive,
+    check_file,
+    check_memory,
+    read_json_file,
+    read_stream,
+)
+from riskpilot.common.strict_json import (
+    canonical,
+    digest_of,
+    for_programs,
+    is_whole_text,
+    nearly_equal,
+    parse,
+    plain,
+    plain_configs,
+)
 from riskpilot.common.threads import one_thread
 from riskpilot.common.time_limit import TimeLimitError, within
+from riskpilot.common.whole_files import reason_of, replacing, write_whole
 
 __all__ = [
     "Array",
@@ -43,18 +62,26 @@ __all__ = [
     "anything",
     "canonical",
     "card",
+    "check_archive",
+    "check_file",
+    "check_memory",
     "digest",
     "digest_of",
     "exact",
     "finite_number",
     "flag",
+    "for_programs",
+    "hide_password",
     "integer",
     "is_flag",
     "is_name",
+    "is_whole_text",
     "list_of",
     "mapping_of",
     "moment",
+    "nearly_equal",
     "number",
+    "one_at_a_time",
     "one_minus",
     "one_thread",
     "optional",
@@ -62,9 +89,16 @@ __all__ = [
     "percent",
     "plain",
     "plain_configs",
+    "read_json_file",
+    "read_stream",
     "real",
+    "reason_of",
     "record",
+    "replacing",
+    "shown_safely",
     "text",
     "whole",
     "within",
+    "without_password",
+    "write_whole",
 ]

@@ -1,16 +1,12 @@
 """What an argument must be to be of use: a finite number, or a name that can be shown."""
 
 import math
-import unicodedata
 from decimal import Decimal
 from numbers import Real
 
 import numpy as np
 
-# Characters that cannot be stored or exact: controls, halves of a character, line ends; and those
-# that turn the direction of what follows, so that a promise would not read as it is stored.
-_HIDDEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
-_TURNING = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
+from riskpilot.errors import is_visible
 
 
 def finite_number(value: object) -> float | None:
@@ -41,15 +37,7 @@ def is_name(value: object) -> bool:
     >>> is_name("error rate"), is_name(""), is_name(b"error"), is_name("er\\x00ror")
     (True, False, False, False)
     """
-    return (
-        isinstance(value, str)
-        and bool(value.strip())
-        and not any(
-            unicodedata.category(character) in _HIDDEN
-            or unicodedata.bidirectional(character) in _TURNING
-            for character in value
-        )
-    )
+    return isinstance(value, str) and bool(value.strip()) and all(map(is_visible, value))
 
 
 def one_minus(value: float) -> float:

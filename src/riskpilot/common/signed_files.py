@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from riskpilot.common.json_shapes import Shape, ShapeError
+from riskpilot.common.passwords import shown_safely
+from riskpilot.common.size_limits import read_json_file
 from riskpilot.common.strict_json import digest_of, parse
-from riskpilot.errors import CertificateError, shown
+from riskpilot.common.whole_files import reason_of, write_whole
+from riskpilot.errors import CertificateError, RiskpilotError, raise_alone, shown
 
 
 def signed(data: Mapping[str, Any]) -> str:
@@ -37,14 +40,14 @@ def read_signed(
         )
     if data["schema"] != schema:
         raise CertificateError(
-            f"This {kind} has the schema {data['schema']!r}, and this version reads {schema!r}. "
-            f"Verify it with the version it names: {data.get('versions')}."
+            f"This {kind} has the schema {shown(data['schema'])}, and this version reads "
+            f"{schema!r}. Verify it with the version it names: {shown(data.get('versions'))}."
         )
     stored = data.pop("digest", None)
     odd = sorted(data.keys() ^ set(names))
     if odd:
         raise CertificateError(
-            f"The {kind} is incomplete or has been edited: see {', '.join(odd)}. "
+            f"The {kind} is incomplete or has been edited: see {shown(odd)[1:-1]}. "
             f"Take an untouched copy."
         )
     if stored != digest_of(data):
@@ -67,29 +70,28 @@ def check_form(data: Mapping[str, Any], kind: str, form: Shape) -> None:
 
 
 def save(path: str | Path, text: str, kind: str) -> Path:
-    """Write a text to a file and return where it is."""
+    """Write a text to a file, whole or not at all, and return where it is."""
     try:
-        place = Path(path)
-        place.write_text(text + "\n", encoding="utf-8")
+        return write_whole(path, text + "\n")
     except (OSError, TypeError, ValueError) as error:
-        raise CertificateError(
-            f"The {kind} cannot be written to {_named(path)}: {error}. "
-            f"Check that the folder exists and can be written."
-        ) from error
-    return place
+        raise_alone(
+            CertificateError(
+                f"The {kind} cannot be written to {shown_safely(path)}: {reason_of(error)}. "
+                f"Check that the folder exists, can be written and has space."
+            )
+        )
 
 
 def load(path: str | Path, kind: str) -> str:
-    """Read a text from a file."""
+    """Read a text from a file, if it is not too large."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return read_json_file(path, f"The {kind}", CertificateError)
+    except RiskpilotError:
+        raise
     except (OSError, TypeError, ValueError) as error:
-        raise CertificateError(
-            f"The {kind} {_named(path)} cannot be read: {error}. "
-            f"Give the path of a file that {kind}.save() wrote."
-        ) from error
-
-
-def _named(path: object) -> str:
-    """Write a path for an error message."""
-    return shown(str(path) if isinstance(path, Path) else path)
+        raise_alone(
+            CertificateError(
+                f"The {kind} {shown_safely(path)} cannot be read: {reason_of(error)}. "
+                f"Give the path of a file that {kind}.save() wrote."
+            )
+        )

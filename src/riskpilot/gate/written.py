@@ -3,7 +3,7 @@
 from typing import Any
 from xml.etree import ElementTree
 
-from riskpilot.common.signed_files import signed
+from riskpilot.common import signed_files
 from riskpilot.gate.checking import CheckedRisk, Gate
 
 SCHEMA = "riskpilot-gate/1"
@@ -39,7 +39,7 @@ def as_json(gate: Gate) -> str:
         "asked": gate.digest,
         **gate.made,
     }
-    return signed(data)
+    return signed_files.signed(data)
 
 
 def as_junit(gate: Gate) -> str:

@@ -80,19 +80,24 @@ class Certificate:
         and the seed with which its examples were drawn into two splits, where they were. None
         where the losses came as arrays.
     known_order : bool
-        Whether the testing order was known before any data; ``validation`` of the candidates is
-        empty where no validation losses were needed.
+        Whether the testing order was known before any data; ``validation_loss`` of the candidates
+        is empty where no validation losses were needed.
     candidates : list of dict
-        The configurations that were tested, in testing order, with their numbers on validation.
+        The configurations that were tested, in testing order, each with its numbers on
+        validation: ``validation_loss`` by risk, ``free``, and the log p-value that the order went
+        by.
     space : dict, or None
         The search space over which the risks were smoothed, where they were.
     estimates : list of list of float, or None
-        The smoothed risks of every configuration, by which filter and order went; None where they
-        went by the means. Validation losses, ``configs`` and ``space`` give them again.
+        The smoothed losses of every configuration, one for each risk, by which filter and order
+        went; None where they went by ``validation_loss``. Validation losses, ``configs`` and
+        ``space`` give them again.
     procedure, families : dict
         How several candidates were tested, and the test of each risk.
-    log_p, calibration_means : list of dict
-        What the calibration losses of each candidate said, by risk.
+    log_p, calibration_loss : list of dict
+        What the calibration data said of each candidate, by risk: the log p-value, and the mean or
+        other statistic of the losses. As ``limit`` in ``problem`` it is a loss: of
+        ``precision >= 0.9`` it is one minus the precision, and at most 0.1.
     passed : list of bool
         Which candidates passed.
     chosen : int, or None
@@ -129,7 +134,7 @@ class Certificate:
     procedure: dict[str, Any]
     families: dict[str, str]
     log_p: list[dict[str, float]]
-    calibration_means: list[dict[str, float]]
+    calibration_loss: list[dict[str, float]]
     passed: list[bool]
     chosen: int | None
     validation_digest: str
@@ -277,7 +282,7 @@ def issue(question: Question, result: TestResult, use: Use | None = None) -> Cer
         {
             "config": config,
             "row": row,
-            "validation": dict(zip(names, risks, strict=True)) if plan.n_validation else {},
+            "validation_loss": dict(zip(names, risks, strict=True)) if plan.n_validation else {},
             "free": free,
             "log_p_validation": finite(log_p),
         }
@@ -309,7 +314,7 @@ def issue(question: Question, result: TestResult, use: Use | None = None) -> Cer
         procedure=content["procedure"],
         families=dict(plan.families),
         log_p=[dict(zip(names, map(finite, row), strict=True)) for row in result.log_p],
-        calibration_means=[dict(zip(names, map(float, row), strict=True)) for row in result.means],
+        calibration_loss=[dict(zip(names, map(float, row), strict=True)) for row in result.means],
         passed=[bool(p) for p in result.passed],
         chosen=chosen,
         validation_digest=plan.validation_digest,

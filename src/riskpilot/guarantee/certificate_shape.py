@@ -26,7 +26,7 @@ from riskpilot.errors import RiskpilotError
 from riskpilot.guarantee.question import numbers_of, runs
 from riskpilot.problem import Problem
 
-SCHEMA = "riskpilot-certificate/2"
+SCHEMA = "riskpilot-certificate/3"
 
 
 def a_problem(value: Any, place: str) -> None:
@@ -102,7 +102,7 @@ CONTENT: Mapping[str, Shape] = {
 _CANDIDATE = record(
     config=mapping_of(anything),
     row=whole(),
-    validation=mapping_of(number()),
+    validation_loss=mapping_of(number()),
     free=number(),
     log_p_validation=_P,
 )
@@ -125,7 +125,7 @@ _FIELDS = record(
     procedure=CONTENT["procedure"],
     families=mapping_of(text),
     log_p=list_of(mapping_of(_P)),
-    calibration_means=list_of(mapping_of(number())),
+    calibration_loss=list_of(mapping_of(number())),
     passed=list_of(flag),
     chosen=optional(whole()),
     validation_digest=digest,

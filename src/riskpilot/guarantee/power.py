@@ -28,7 +28,9 @@ _LARGE_VARIANCE = 1e6
 
 @dataclass(frozen=True)
 class RiskPlan:
-    """What ``n_calibration`` examples can show about one risk, in the units of its losses.
+    """What ``n_calibration`` examples can show about one risk, in the words of the risk.
+
+    Of ``precision >= 0.9`` all numbers are precisions, and larger ones are better.
 
     Parameters
     ----------
@@ -38,12 +40,13 @@ class RiskPlan:
         The p-value that will test it.
     n_calibration : int
         The number of calibration examples; in every group, for a statistic of groups.
-    largest_mean : float or None
-        The largest calibration mean that passes; None where nothing can pass.
+    just_passes : float or None
+        The worst value on calibration data that passes: the largest one, or the smallest where
+        larger is better. None where nothing can pass.
     fewest : int
         The fewest examples with which anything can pass.
     true_risk : float, optional
-        The risk that a configuration is believed to have.
+        The value that a configuration is believed to have.
     power : float, optional
         The probability that a configuration of that true risk passes.
     needed : int, optional
@@ -55,7 +58,7 @@ class RiskPlan:
     risk: Risk
     family: str
     n_calibration: int
-    largest_mean: float | None
+    just_passes: float | None
     fewest: int
     true_risk: float | None = None
     power: float | None = None
@@ -65,21 +68,22 @@ class RiskPlan:
     def __str__(self) -> str:
         m, each = self.n_calibration, " in every group" if self.risk.needs_groups else ""
         least = f"it takes at least {self.fewest:,}" if m < self.fewest else "it takes more"
-        if self.largest_mean is None:
+        if self.just_passes is None:
             return f"{self.risk}: nothing can pass with {m:,} calibration examples{each}; {least}."
-        what = self.risk.words or "mean"
+        what, up_to = self.risk.words or "mean", "up to"
         if self.risk.complement:
-            what += f" of {self.risk.label}"
+            what, up_to = f"{what} of {self.risk.subject}", "at least"
         steering = risk_tests.steering_family(self.risk, self.family)
         about = "about " if steering == "normal" else ""
         text = (
-            f"{self.risk}: with {m:,} calibration examples{each} a {what} of up to {about}"
-            f"{self.largest_mean:.4g} passes ({self.family.replace('_', '-')} test)."
+            f"{self.risk}: with {m:,} calibration examples{each} a {what} of {up_to} {about}"
+            f"{self.just_passes:.4g} passes ({self.family.replace('_', '-')} test)."
         )
         if self.power is not None:
             needed = f"more than {MOST_EXAMPLES:,}" if self.needed is None else f"{self.needed:,}"
             text += (
-                f" A true risk of {self.true_risk:g} passes with probability {self.power:.2f}; "
+                f" A true {self.risk.subject if self.risk.complement else 'risk'} of "
+                f"{self.true_risk:g} passes with probability {self.power:.2f}; "
                 f"for {self.target_power:g} it takes {needed} examples."
             )
         return text
@@ -187,7 +191,8 @@ def plan_calibration(
         The number of calibration examples, from 1 to 10**12; for statistics of groups, that of the
         smallest group.
     true_risks : mapping of str to float, optional
-        By the name of a risk, the value that a configuration is believed to have, for its power.
+        By the name of a risk, the value that a configuration is believed to have, for its power;
+        in the words of the risk, so that 0.95 is a precision above that of ``precision >= 0.9``.
     target_power : float, default 0.9
         The probability of passing that ``needed`` is computed for.
     binary : bool, default True
@@ -223,7 +228,7 @@ def plan_calibration(
         true_risk = true_values.get(risk.name)
         power = needed = None
         if true_risk is not None:
-            unit = _unit_risk(risk, true_risk)
+            unit = unit_risk(risk, true_risk)
             power = passing_probability(family, risk.unit_limit, unit, m, problem.delta, std)
             needed = samples_for_power(
                 family, risk.unit_limit, unit, problem.delta, float(target_power), std
@@ -233,7 +238,7 @@ def plan_calibration(
                 risk=risk,
                 family=test,
                 n_calibration=m,
-                largest_mean=None if largest is None else risk.from_unit(largest),
+                just_passes=None if largest is None else risk.in_words(risk.from_unit(largest)),
                 fewest=risk_tests.fewest_examples(risk, test, problem.delta),
                 true_risk=true_risk,
                 power=power,
@@ -420,12 +425,15 @@ def _first(holds: Callable[[int], bool]) -> int:
     return high
 
 
-def _unit_risk(risk: Risk, true_risk: float) -> float:
-    unit = risk.to_unit(true_risk)
+def unit_risk(risk: Risk, true_risk: float) -> float:
+    """Bring a true risk, in the words of the risk, to the unit scale of the losses."""
+    unit = risk.to_unit(risk.in_words(true_risk))
     if not 0 <= unit < risk.unit_limit:
+        bound, best = risk.bound, risk.in_words(risk.bottom)
+        values = f"({bound:g}, {best:g}]" if risk.complement else f"[{best:g}, {bound:g})"
         raise ProblemError(
-            f"Risk {risk.name!r}: a true risk that can be certified lies in "
-            f"[{risk.bottom:g}, {risk.limit:g}), but it is {true_risk:g}. Give one below the "
-            f"limit: at or above it, passing would be the error that delta bounds."
+            f"Risk {risk.name!r}: a true value that can be certified lies in {values}, but it is "
+            f"{true_risk:g}. Give one on the good side of the limit: at the limit or beyond it, "
+            f"passing would be the error that delta bounds."
         )
     return unit

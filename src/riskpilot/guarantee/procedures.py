@@ -9,6 +9,7 @@ import functools
 import hashlib
 import math
 import types
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -178,12 +179,14 @@ class Graphical:
 
     def __post_init__(self) -> None:
         try:
-            given = np.asarray(self.weights), np.asarray(self.edges)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", UserWarning)  # of masked numbers, which are none
+                given = np.asarray(self.weights), np.asarray(self.edges)
             if any(array.dtype.kind not in "biufO" for array in given):
                 raise TypeError(f"their types are {given[0].dtype} and {given[1].dtype}")
             with np.errstate(over="ignore"):  # of longer floats: infinite, which is no share
                 weights, edges = (array.astype(np.float64) for array in given)
-        except (TypeError, ValueError, OverflowError) as error:
+        except (TypeError, ValueError, OverflowError, UserWarning) as error:
             raise ProblemError(
                 f"A graph needs n weights and n x n edges, all numbers, but they cannot be read: "
                 f"{error}. Give one weight and one row of n edges per candidate."
@@ -269,7 +272,6 @@ class _Graph:
         np.fill_diagonal(edges, 0.0)
         rest = edges.sum(axis=1, keepdims=True)
         edges = np.divide(edges, rest, out=np.zeros_like(edges), where=rest > 0)
-        edges[i] = 0.0
         return _Graph(weights, edges)
 
 

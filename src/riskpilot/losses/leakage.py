@@ -47,7 +47,7 @@ def check_ids(validation_ids: Any, calibration_ids: Any) -> None:
     if len(shared):
         raise LeakageError(
             f"Validation and calibration must not share examples, but {len(shared)} ids occur in "
-            f"both, such as {shown(shared[0])}. Remove them from one of the two."
+            f"both, such as {shown(str(shared[0]))}. Remove them from one of the two."
         )
 
 

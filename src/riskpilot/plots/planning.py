@@ -13,6 +13,7 @@ from riskpilot.guarantee import (
     passing_probability,
     plan_calibration,
     planning_family,
+    unit_risk,
 )
 from riskpilot.plots.points import escaped
 from riskpilot.plots.style import GREY, RED, styled
@@ -42,7 +43,8 @@ def power_curves(
     risk : str, optional
         The name of a risk; the first by default.
     true_risks : sequence of float, optional
-        One curve each; by default 50, 70, 80 and 90 % of the limit.
+        One curve each, in the words of the risk; by default such that their losses are 50, 70, 80
+        and 90 % of the largest loss allowed.
     n_calibration : int, optional
         The size that is planned, drawn as a line.
     binary : bool, default True
@@ -58,9 +60,9 @@ def power_curves(
     Raises
     ------
     PlotError
-        If there is no such risk, or a true risk cannot be certified.
+        If there is no such risk, or the true risks are no numbers.
     ProblemError
-        If a number cannot be meant.
+        If a number cannot be meant, or a true risk cannot be certified.
     """
     # The plan's own checks decide what numbers can be meant.
     plan_calibration(
@@ -75,8 +77,9 @@ def power_curves(
     limit = chosen.unit_limit
     units = [share * limit for share in _MARGINS]
     if true_risks is not None:
-        units = [chosen.to_unit(value) for value in _true_risks(chosen, true_risks)]
+        units = [unit_risk(chosen, value) for value in _numbers(true_risks)]
     sizes = np.unique(np.geomspace(20, max(100_000, 3 * (n_calibration or 0)), 160).astype(int))
+    true = escaped(chosen.subject) if chosen.complement else "risk"
     figure = go.Figure()
     for i, unit in enumerate(units):
         power = [
@@ -86,7 +89,7 @@ def power_curves(
             x=sizes,
             y=power,
             mode="lines",
-            name=f"true risk {chosen.from_unit(unit):.3g}",
+            name=f"true {true} {chosen.in_words(chosen.from_unit(unit)):.3g}",
             line={
                 "color": _COLOURS[i % len(_COLOURS)],
                 "dash": _DASHES[i % len(_DASHES)],
@@ -99,7 +102,7 @@ def power_curves(
         x=1,
         xref="paper",
         y=problem.delta,
-        text=f"delta = {problem.delta:g}: a risk at the limit",
+        text=f"delta = {problem.delta:g}: a {true} at the limit",
         font={"color": RED},
         showarrow=False,
         xanchor="right",
@@ -133,8 +136,8 @@ def _risk(problem: Problem, name: str | None) -> Risk:
     )
 
 
-def _true_risks(risk: Risk, true_risks: Sequence[float]) -> list[float]:
-    """Read the true risks of the curves: at least one, each of them below the limit."""
+def _numbers(true_risks: Sequence[float]) -> list[float]:
+    """Read the true risks of the curves."""
     try:
         values = list(true_risks)
     except TypeError as error:
@@ -145,10 +148,9 @@ def _true_risks(risk: Risk, true_risks: Sequence[float]) -> list[float]:
     numbers = []
     for value in values:
         number = as_number(value)
-        if number is None or not 0 <= risk.to_unit(number) < risk.unit_limit:
+        if number is None:
             raise PlotError(
-                f"A true risk that can be certified lies in [{risk.bottom:g}, {risk.limit:g}), "
-                f"but one is {shown(value)}. Leave it out."
+                f"A true risk is a finite number, but one is {shown(value)}. Leave it out."
             )
         numbers.append(number)
     return numbers

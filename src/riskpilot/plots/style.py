@@ -5,7 +5,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from riskpilot.errors import PlotError, shown
+from riskpilot.common import reason_of, shown_safely, write_whole
+from riskpilot.errors import PlotError, raise_alone, shown
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; markers differ in shape, too.
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8A8A8A"
@@ -170,20 +171,31 @@ def save_figure(
     shown = with_theme(figure, theme)
     if kind == "html":
         quiet = {"showSendToCloud": False, "displaylogo": False}  # nothing leaves the page
-        shown.write_html(path, include_plotlyjs=True, config=quiet)
-        return path
+        return _written(path, shown.to_html(include_plotlyjs=True, config=quiet))
     if kind not in ("png", "svg", "pdf", "jpg", "jpeg", "webp"):
         raise PlotError(
             f"A figure is written as .png, .svg, .pdf, .jpg, .webp or .html, but the file is "
             f"{path.name!r}. Give it one of these endings."
         )
     try:
-        shown.write_image(
-            path, width=width, height=height or figure.layout.height or 500, scale=scale
-        )
+        height = height or figure.layout.height or 500
+        picture = shown.to_image(format=kind, width=width, height=height, scale=scale)
     except Exception as error:
         raise _cannot_write(path, error) from error
-    return path
+    return _written(path, picture)
+
+
+def _written(path: Path, content: str | bytes) -> Path:
+    """Write a figure to its file, whole or not at all."""
+    try:
+        return write_whole(path, content)
+    except (OSError, ValueError) as error:
+        raise_alone(
+            PlotError(
+                f"The figure cannot be written to {shown_safely(path)}: {reason_of(error)}. "
+                f"Check that the folder exists, can be written and has space."
+            )
+        )
 
 
 def _cannot_write(path: Path, error: Exception) -> Exception:

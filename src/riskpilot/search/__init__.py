@@ -3,8 +3,16 @@
 from riskpilot.search.acquisition import score
 from riskpilot.search.choices import Front, Reference, Scale, guided_reference
 from riskpilot.search.hypervolume import hypervolume_improvement
-from riskpilot.search.model import Model, Observations, fit_model, values_and_variances
+from riskpilot.search.model import (
+    MOST_OBSERVATIONS,
+    Model,
+    Observations,
+    fit_model,
+    smoothed_values,
+    values_and_variances,
+)
 from riskpilot.search.pools import Pool, default_pool_size, uniform
+from riskpilot.search.representatives import representative_rows
 from riskpilot.search.strategies import (
     GUIDED,
     HVI,
@@ -18,6 +26,7 @@ from riskpilot.search.strategies import (
 __all__ = [
     "GUIDED",
     "HVI",
+    "MOST_OBSERVATIONS",
     "ONE_SIDED",
     "PAPER",
     "Front",
@@ -32,7 +41,9 @@ __all__ = [
     "fit_model",
     "guided_reference",
     "hypervolume_improvement",
+    "representative_rows",
     "score",
+    "smoothed_values",
     "uniform",
     "values_and_variances",
     "without_limits",

@@ -10,7 +10,7 @@ import numpy as np
 from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee import Interval
 from riskpilot.search.choices import posterior_front
-from riskpilot.search.hypervolume import hypervolume_improvement
+from riskpilot.search.hypervolume import improvement_over
 from riskpilot.search.model import Model, Observations
 from riskpilot.search.strategies import Strategy
 
@@ -34,7 +34,7 @@ def risk_excess(model: Model, x: FloatArray, region: Sequence[Interval]) -> Floa
     Returns shape (n,) for ``x`` of shape (n, d).
     """
     means, stds = model.means_and_stds(x)
-    return _misses(region, means - _OPTIMISM * stds)
+    return misses(region, means - _OPTIMISM * stds)
 
 
 def novelty(observations: Observations) -> Score:
@@ -69,7 +69,7 @@ def safety(model: Model, region: Sequence[Interval], means: FloatArray) -> tuple
     They miss what passes; a negative number says that they are expected to pass. ``means``:
     posterior means over the space, shape (n, c + 1).
     """
-    evaluated, anywhere = (_misses(region, p).min() for p in (posterior_front(model), means))
+    evaluated, anywhere = (misses(region, p).min() for p in (posterior_front(model), means))
     return float(evaluated), float(anywhere)
 
 
@@ -78,10 +78,10 @@ def riskiest(model: Model, region: Sequence[Interval]) -> float:
 
     A negative number says that every evaluation is expected to pass.
     """
-    return float(_misses(region, posterior_front(model)).max())
+    return float(misses(region, posterior_front(model)).max())
 
 
-def _misses(region: Sequence[Interval], points: FloatArray) -> FloatArray:
+def misses(region: Sequence[Interval], points: FloatArray) -> FloatArray:
     """Compute by how many standard errors each point's worst risk misses what passes, (n,)."""
     alpha_max = np.array([part.alpha_max for part in region])
     noise = np.array([max(part.noise, 1e-12) for part in region])
@@ -123,8 +123,10 @@ def score(
     floor = 1e-9 * float(np.prod(np.maximum(r - points.min(axis=0), 0.0)))  # rounding error
     chance_of_news = novelty(model.observations) if strategy.avoid_repeats else _certain
 
+    added_volume = improvement_over(points, r)
+
     def improvement(at: FloatArray, at_means: FloatArray) -> FloatArray:
-        return hypervolume_improvement(transform(at_means), points, r) * chance_of_news(at)
+        return added_volume(transform(at_means)) * chance_of_news(at)
 
     daring = strategy.bold and riskiest(model, region) < 0
     values = improvement(x, means)

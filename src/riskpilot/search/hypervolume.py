@@ -1,13 +1,13 @@
 """The hypervolume of a front, and the hypervolume improvement of many points at once."""
 
 import itertools
-from typing import Any
+from collections.abc import Callable
 
 import moocore
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common.arrays import FloatArray
+from riskpilot.common.arrays import Array, FloatArray
 from riskpilot.guarantee import non_dominated
 
 # Beyond these the coordinate grid of the front no longer fits; moocore takes over.
@@ -65,21 +65,58 @@ def hypervolume_improvement(
     >>> hypervolume_improvement([[0.0, 0.5], [0.6, 0.6]], [[0.5, 0.5]], [1.0, 1.0])
     array([0.25, 0.  ])
     """
+    return improvement_over(front, reference)(points)
+
+
+def improvement_over(
+    front: npt.ArrayLike, reference: npt.ArrayLike
+) -> Callable[[npt.ArrayLike], FloatArray]:
+    """Make the function that gives the improvement of many points over one front.
+
+    The arguments are those of `hypervolume_improvement`. What depends on the front alone is
+    computed once, however often the function is called.
+    """
     # eq:hvi. The improvement of q is the undominated volume of the box [q, reference]. Undominated
     # volume is constant on each cell of the grid of the front's coordinates, so that its integral
     # is multilinear in q inside each cell: sums from the far corner give it at the nodes of the
     # grid, interpolation gives it everywhere, exactly.
     r = np.asarray(reference, dtype=np.float64)
-    q: FloatArray = np.minimum(np.asarray(points, dtype=np.float64), r)
     p = np.asarray(front, dtype=np.float64).reshape(-1, len(r))
     p = p[(p < r).all(axis=1)]
     p = p[non_dominated(p)]
     d = len(r)
-    if d > _GRID_DIMENSIONS or (len(p) + 2.0) ** d > _GRID_CELLS:
-        return _improvement_one_by_one(q, p, r)
-    bottom = np.minimum(q.min(axis=0), p.min(axis=0, initial=np.inf))
-    axes = [np.unique(np.r_[bottom[i], p[:, i], r[i]]) for i in range(d)]
-    return _interpolate(axes, _undominated_volume(axes, p), q)
+    fits = d <= _GRID_DIMENSIONS and (len(p) + 2.0) ** d <= _GRID_CELLS
+    grid = _Grid(p, r)
+
+    def improvement(points: npt.ArrayLike) -> FloatArray:
+        q: FloatArray = np.minimum(np.asarray(points, dtype=np.float64), r)
+        return grid.improvement(q) if fits else _improvement_one_by_one(q, p, r)
+
+    return improvement
+
+
+class _Grid:
+    """The grid of a front's coordinates, built when it is needed and kept while it suffices.
+
+    It reaches down to the lowest point that it was asked about, coordinate by coordinate.
+    """
+
+    def __init__(self, front: FloatArray, reference: FloatArray) -> None:
+        self._front = front
+        self._reference = reference
+        self._bottom = np.full(len(reference), np.inf)
+        self._axes: list[FloatArray] = []
+        self._nodes: FloatArray = np.empty(0)
+
+    def improvement(self, points: FloatArray) -> FloatArray:
+        """Compute the improvement of points below the reference, shape (n, d)."""
+        if (points.min(axis=0) < self._bottom).any():
+            lowest = np.minimum(points.min(axis=0), self._front.min(axis=0, initial=np.inf))
+            self._bottom = np.minimum(self._bottom, lowest)
+            columns = zip(self._bottom, self._front.T, self._reference, strict=True)
+            self._axes = [np.unique(np.r_[column]) for column in columns]
+            self._nodes = _undominated_volume(self._axes, self._front)
+        return _interpolate(self._axes, self._nodes, points)
 
 
 def _undominated_volume(axes: list[FloatArray], front: FloatArray) -> FloatArray:
@@ -89,13 +126,27 @@ def _undominated_volume(axes: list[FloatArray], front: FloatArray) -> FloatArray
     corner = tuple(np.searchsorted(axis, front[:, i]) for i, axis in enumerate(axes))
     dominated[corner] = True  # the cell above each front point, then all cells beyond it
     for i in range(len(axes)):
-        dominated = np.logical_or.accumulate(dominated, axis=i)
-    volume: Any = ~dominated * 1.0
+        _accumulate(np.logical_or, np.moveaxis(dominated, i, 0))
+    volume: FloatArray = np.zeros([len(axis) for axis in axes])
+    cells = volume[(slice(-1),) * len(axes)]  # nodes at the far ends have nothing beyond them
+    cells[~dominated] = 1.0
     for i, axis in enumerate(axes):
-        lengths = np.diff(axis).reshape([-1 if j == i else 1 for j in range(len(axes))])
-        volume = np.flip(np.cumsum(np.flip(volume * lengths, i), axis=i), i)
-    result: FloatArray = np.pad(volume, [(0, 1)] * len(axes))
-    return result
+        cells *= np.diff(axis).reshape([-1 if j == i else 1 for j in range(len(axes))])
+        _accumulate(np.add, np.flip(np.moveaxis(cells, i, 0), 0))
+    return volume
+
+
+def _accumulate(combine: np.ufunc, slices: Array) -> None:
+    """Add to each slice the one before it, in place.
+
+    Whole slices at a time: along any axis but the last, NumPy's ``accumulate`` would go through
+    memory in steps of a slice.
+    """
+    if slices.strides[0] and abs(slices.strides[0]) == slices.itemsize:
+        combine.accumulate(slices, axis=0, out=slices)
+        return
+    for before, this in itertools.pairwise(slices):
+        combine(this, before, out=this)
 
 
 def _interpolate(axes: list[FloatArray], nodes: FloatArray, points: FloatArray) -> FloatArray:

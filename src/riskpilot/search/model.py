@@ -3,6 +3,7 @@
 Objectives are columns: the c risks in the problem's order, then the free objective.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,10 @@ from riskpilot.common.arrays import FloatArray
 from riskpilot.losses import ValidationLosses
 from riskpilot.search import surrogate
 from riskpilot.search.surrogate import Surrogate
+
+# A surrogate rests on at most so many observations: one proposal then takes a fraction of a second,
+# however large the study is.
+MOST_OBSERVATIONS = 400
 
 
 @dataclass(frozen=True)
@@ -55,9 +60,28 @@ class Model:
 
 
 def fit_model(observations: Observations) -> Model:
-    """Fit a surrogate to every objective, with the noise of its observations where it is known."""
-    surrogates = []
+    """Fit a surrogate to every objective, with the noise of its observations where it is known.
+
+    Time grows with the cube of the number of observations and memory with its square; where there
+    are more than `MOST_OBSERVATIONS`, `representative_rows` says which of them to take.
+    """
+    x = observations.x
+    return Model(
+        observations, tuple(surrogate.fit(x, *column) for column in _columns(observations))
+    )
+
+
+def smoothed_values(observations: Observations, most: int = MOST_OBSERVATIONS) -> FloatArray:
+    """Estimate every objective at every observation from it and its neighbours, (n, c + 1).
+
+    Up to ``most`` observations these are the means of `fit_model`.
+    """
+    x = observations.x
+    columns = [surrogate.smoothed(x, *column, most) for column in _columns(observations)]
+    return np.column_stack(columns)
+
+
+def _columns(observations: Observations) -> Iterator[tuple[FloatArray, FloatArray | None]]:
+    """Yield the values of each objective and their noise, None where it is not known."""
     for values, variances in zip(observations.values.T, observations.variances.T, strict=True):
-        known = None if np.isnan(variances).any() else variances
-        surrogates.append(surrogate.fit(observations.x, values, known))
-    return Model(observations, tuple(surrogates))
+        yield values, None if np.isnan(variances).any() else variances

@@ -6,13 +6,13 @@ the time of general-purpose implementations.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 from scipy.optimize import minimize
 
-from riskpilot.common.arrays import FloatArray
+from riskpilot.common.arrays import FloatArray, IntArray
 
 # Priors on the logarithms of the hyper-parameters: (mean, standard deviation). Inputs lie in the
 # unit cube and outputs are standardised, so that one set serves every problem.
@@ -80,23 +80,95 @@ def fit(x: FloatArray, y: FloatArray, noise_variance: FloatArray | None) -> Surr
     ``noise_variance``: the squared standard error of each observation, shape (n,); None where it
     is not known, and then it is fitted with the other hyper-parameters.
     """
+    data = _standardised(x, y, noise_variance)
+    posterior = data.posterior()
+    theta = _maximum(posterior)
+    return _conditioned(data, theta, posterior.solve(theta) if len(y) <= _ENOUGH else None)
+
+
+def smoothed(
+    x: FloatArray, y: FloatArray, noise_variance: FloatArray | None, most: int
+) -> FloatArray:
+    """Compute the posterior mean at each observation from it and its neighbours, shape (n,).
+
+    The arguments are those of `fit`. Up to ``most`` observations are one process. More of them are
+    cut into blocks of at most ``most`` neighbours, each a process of its own with the same
+    hyper-parameters, so that time and memory grow with the number of observations and not with its
+    cube and its square.
+    """
+    if len(y) <= most:
+        return fit(x, y, noise_variance).mean(x)
+    data = _standardised(x, y, noise_variance)
+    theta = _maximum(data.posterior())
+    means = np.empty(len(y))
+    for block in _blocks(x, most):
+        means[block] = _conditioned(data.rows(block), theta, None).mean(x[block])
+    return means
+
+
+def _blocks(x: FloatArray, most: int) -> list[IntArray]:
+    """Cut places into blocks of at most ``most`` neighbours; returns the rows of each.
+
+    A block that is too large is halved along the coordinate in which it is widest. Coordinates
+    count to nine digits and rows break ties, so that another machine makes the same blocks.
+    """
+    places = np.round(x, 9)
+    waiting, done = [np.arange(len(x))], []
+    while waiting:
+        rows = waiting.pop()
+        if len(rows) <= most:
+            done.append(rows)
+            continue
+        along = int(np.argmax(np.ptp(places[rows], axis=0)))
+        in_order = rows[np.argsort(places[rows, along], kind="stable")]
+        waiting += [np.sort(half) for half in np.array_split(in_order, 2)]
+    return done
+
+
+@dataclass(frozen=True)
+class _Standardised:
+    """Observations with values ``z`` of mean 0 and deviation 1, and their noise on that scale."""
+
+    x: FloatArray
+    z: FloatArray
+    noise: FloatArray | None
+    offset: float
+    scale: float
+
+    def rows(self, rows: slice | IntArray) -> "_Standardised":
+        """Return some of the observations, on the scale of all of them."""
+        noise = None if self.noise is None else self.noise[rows]
+        return replace(self, x=self.x[rows], z=self.z[rows], noise=noise)
+
+    def posterior(self) -> "_Posterior":
+        """Return the posterior of the hyper-parameters, given at most `_ENOUGH` observations."""
+        part = self.rows(slice(None, None, math.ceil(len(self.z) / _ENOUGH)))
+        return _Posterior(part.x, part.z, part.noise)
+
+
+def _standardised(x: FloatArray, y: FloatArray, noise_variance: FloatArray | None) -> _Standardised:
+    """Standardise the values of observations."""
     offset, scale = float(np.mean(y)), float(np.std(y))
     if scale <= 1e-12 * max(1.0, abs(offset)):
         scale = 1.0  # a constant objective is a flat surrogate
     known = None if noise_variance is None else noise_variance / scale**2
-    z = (y - offset) / scale
-    step = math.ceil(len(y) / _ENOUGH)
-    posterior = _Posterior(x[::step], z[::step], None if known is None else known[::step])
-    theta = _maximum(posterior)
-    d = x.shape[1]
+    return _Standardised(x, (y - offset) / scale, known, offset, scale)
+
+
+def _conditioned(
+    data: _Standardised, theta: FloatArray, solved: tuple[FloatArray, FloatArray] | None
+) -> Surrogate:
+    """Make the process with these hyper-parameters, given observations.
+
+    ``solved``: the factor and the weights, where they are known already.
+    """
+    d = data.x.shape[1]
     lengths, output_scale = np.exp(theta[1 : d + 1]), math.exp(theta[0])
-    if step == 1:
-        factor, weights = posterior.solve(theta)
-    else:
-        noise = math.exp(theta[-1]) if known is None else known
-        factor = _large_factor(x / lengths, output_scale, noise + _JITTER)
-        weights, _ = dpotrs(factor, z, lower=1)
-    return Surrogate(x, lengths, output_scale, factor, weights, offset, scale)
+    if solved is None:
+        noise = math.exp(theta[-1]) if data.noise is None else data.noise
+        factor = _large_factor(data.x / lengths, output_scale, noise + _JITTER)
+        solved = factor, dpotrs(factor, data.z, lower=1)[0]
+    return Surrogate(data.x, lengths, output_scale, *solved, data.offset, data.scale)
 
 
 def _maximum(posterior: "_Posterior") -> FloatArray:

@@ -2,7 +2,7 @@
 
 from riskpilot.selection.file_ledger import ledger_beside, read_ledger
 from riskpilot.selection.from_counts import select_from_counts
-from riskpilot.selection.from_frame import select_from_frame, wanted_columns
+from riskpilot.selection.from_frame import select_from_frame, wanted_columns, whole_table
 from riskpilot.selection.from_table import check_limits, select_from_losses
 from riskpilot.selection.verdict import Selection, conclude
 from riskpilot.selection.verification import Brought, Configs, Verification, compare
@@ -23,4 +23,5 @@ __all__ = [
     "select_from_frame",
     "select_from_losses",
     "wanted_columns",
+    "whole_table",
 ]

@@ -1,7 +1,6 @@
 """The ledger beside a table of losses: every question that was put to it, in a chain."""
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,18 @@ from riskpilot.common import (
     digest_of,
     list_of,
     moment,
+    one_at_a_time,
     optional,
     parse,
+    read_json_file,
+    reason_of,
     record,
+    shown_safely,
     text,
     whole,
+    write_whole,
 )
-from riskpilot.errors import TableError
+from riskpilot.errors import TableError, shown
 from riskpilot.guarantee import CONTENT, VERSIONS, Question, Use, stamp
 
 _ENTRY = record(
@@ -46,35 +50,72 @@ def ledger_beside(path: str | Path) -> Path:
     return place.with_name(f"{place.name}.ledger.json")
 
 
+def ledger_place(ledger: Any) -> Path | None:
+    """Return the path of a ledger as it was given, or None where no count is kept."""
+    if ledger is None or isinstance(ledger, Path):
+        return ledger
+    if not isinstance(ledger, str):
+        raise TableError(
+            f"ledger is the file that counts the questions to a table, or None, but it is "
+            f"{shown(ledger)}. Give its path, or leave it out."
+        )
+    return Path(ledger)
+
+
 def enter(path: Path, question: Question, opened: str) -> Use:
     """Record a question before its answer is known; the same one keeps its number and date.
 
     ``opened``: the digest of the calibration losses of the candidates, in testing order.
     """
-    entries = read_ledger(path)
-    asked = question.entry
-    for entry in entries:
-        if (entry["question"], entry["calibration"]) == (asked["question"], opened):
-            return use_of(entry)
-    entry = {
-        "use": len(entries) + 1,
-        **asked,
-        "table": None if question.table is None else dict(question.table),
-        "calibration": opened,
-        **stamp(),
-        "previous": entries[-1]["digest"] if entries else "",
-    }
-    entry["digest"] = digest_of(entry)
-    _write(path, [*entries, entry])
-    return use_of(entry)
+    entry = _recorded(read_ledger(path), question, opened)
+    return use_of(_add(path, question, opened) if entry is None else entry)
+
+
+def _recorded(
+    entries: Sequence[dict[str, Any]], question: Question, opened: str
+) -> dict[str, Any] | None:
+    """Find the entry of a question that was put to the same calibration losses before."""
+    asked = question.entry["question"]
+    same = (e for e in entries if (e["question"], e["calibration"]) == (asked, opened))
+    return next(same, None)
+
+
+def _add(path: Path, question: Question, opened: str) -> dict[str, Any]:
+    """Write the entry of a new question, while no other process can write one."""
+    try:
+        with one_at_a_time(path):
+            entries = read_ledger(path)  # again: another process may have written in the meantime
+            recorded = _recorded(entries, question, opened)
+            if recorded is not None:
+                return recorded
+            entry = {
+                "use": len(entries) + 1,
+                **question.entry,
+                "table": None if question.table is None else dict(question.table),
+                "calibration": opened,
+                **stamp(),
+                "previous": entries[-1]["digest"] if entries else "",
+            }
+            entry["digest"] = digest_of(entry)
+            written = json.dumps([*entries, entry], indent=2, allow_nan=False)
+            write_whole(path, f"{written}\n")
+            return entry
+    except OSError as error:
+        raise TableError(
+            f"The ledger of the table cannot be written to {shown_safely(path)}: "
+            f"{reason_of(error)}. Copy the table to a folder that can be written, or go without a "
+            f"ledger: --no-ledger, or ledger=None."
+        ) from error
 
 
 def read_ledger(path: Path) -> list[dict[str, Any]]:
     """Read the questions of a ledger, oldest first; none where it is not there yet."""
     try:
-        entries = parse(path.read_text(encoding="utf-8"))
+        entries = parse(read_json_file(path, "The ledger", TableError))
     except FileNotFoundError:
         return []
+    except TableError:
+        raise
     except (OSError, TypeError, ValueError) as error:
         raise _changed(path, str(error)) from error
     try:
@@ -105,19 +146,6 @@ def recorded_draw(path: Path, table: Mapping[str, Any]) -> int | None:
             draw = known.get("draw")
             return int(draw) if draw is not None else None
     return None
-
-
-def _write(path: Path, entries: Sequence[Mapping[str, Any]]) -> None:
-    """Put a new ledger in the place of the old one, whole or not at all."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(json.dumps(entries, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        raise TableError(
-            f"The ledger of the table cannot be written to {str(path)!r}: {error}. Copy the table "
-            f"to a folder that can be written, or go without a ledger: --no-ledger, or ledger=None."
-        ) from error
 
 
 def _changed(path: Path, reason: str) -> TableError:

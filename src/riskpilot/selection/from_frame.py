@@ -5,22 +5,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from riskpilot.errors import ProblemError, TableError, shown
+from riskpilot.errors import ProblemError, TableError
 from riskpilot.guarantee import (
     Procedure,
     Question,
     check_procedure,
+    check_seed,
     fixed_sequence,
     freeze_plan,
     run_test,
 )
 from riskpilot.losses import calibration_losses, check_disjoint, validation_losses
 from riskpilot.problem import Problem, Risk
-from riskpilot.selection.file_ledger import enter, ledger_beside, recorded_draw
+from riskpilot.selection.file_ledger import enter, ledger_beside, ledger_place, recorded_draw
 from riskpilot.selection.from_table import check_limits, every_config
 from riskpilot.selection.verdict import Selection, conclude
 from riskpilot.statistics import Mean, WorstGroup
-from riskpilot.tables import LongTable, Wanted, named_columns, open_table
+from riskpilot.tables import (
+    LongTable,
+    LossTable,
+    Wanted,
+    named_columns,
+    open_table,
+    read_losses,
+)
 
 
 def select_from_frame(
@@ -108,6 +116,7 @@ def select_from_frame(
         )
     check_limits(problem)
     check_procedure(procedure)
+    seed = check_seed(seed)
     columns = named_columns(config, example, split)
     counted_in = _ledger(frame, ledger)
     if not isinstance(split, str):
@@ -124,15 +133,8 @@ def select_from_frame(
 
 def _ledger(frame: Any, ledger: str | Path | None) -> Path | None:
     """Find the file that counts the questions to a table, if there is one."""
-    if ledger is None or isinstance(ledger, Path):
-        return ledger
-    if not isinstance(ledger, str):
-        raise TableError(
-            f"ledger is the file that counts the questions to a table, or None, but it is "
-            f"{shown(ledger)}. Leave it out for a ledger beside the table."
-        )
-    if ledger != "beside":
-        return Path(ledger)
+    if not isinstance(ledger, str) or ledger != "beside":
+        return ledger_place(ledger)
     return ledger_beside(frame) if isinstance(frame, str | Path) and _is_file(frame) else None
 
 
@@ -160,6 +162,12 @@ def _select(
     result = run_test(plan, sealed, procedure, rows=range(len(plan.order)))
     background = every_config(table.configs, seen.n_configs)
     return conclude(question, seen, result, use, background)
+
+
+def whole_table(problem: Problem, path: str | Path) -> LossTable:
+    """Read a table of losses whole, and keep what a problem needs of it."""
+    table = read_losses(path, problem.labels)
+    return table.only([*problem.names, *problem.beside], problem.minimize)
 
 
 def wanted_columns(problem: Problem) -> Wanted:

@@ -31,7 +31,7 @@ from riskpilot.losses import (
     validation_losses,
 )
 from riskpilot.problem import Problem
-from riskpilot.selection.file_ledger import enter
+from riskpilot.selection.file_ledger import enter, ledger_place
 from riskpilot.selection.verdict import Selection, conclude
 
 
@@ -130,7 +130,8 @@ def select_from_losses(
     if seen.n_examples:
         check_disjoint(seen, sealed)
     opened = sealed.digest(plan.order)
-    use = None if ledger is None else enter(Path(ledger), question, opened)
+    place = ledger_place(ledger)
+    use = None if place is None else enter(place, question, opened)
     result = run_test(question.plan, sealed, procedure)
     return conclude(question, seen, result, use, every_config(names, seen.n_configs))
 

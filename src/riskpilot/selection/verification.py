@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.common import canonical, plain_configs
+from riskpilot.common import canonical, nearly_equal, plain_configs
 from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import CertificateError, LossError
 from riskpilot.guarantee import (
@@ -268,7 +268,7 @@ def _named_differences(found: Certificate, stored: Certificate) -> Iterator[str]
             f"the validation losses lead to the testing order {_short(rows[0])}, "
             f"the certificate has {_short(rows[1])}"
         )
-    elif not _close(found.candidates, stored.candidates):
+    elif not nearly_equal(found.candidates, stored.candidates):
         yield (
             f"the candidates are {_brief(found.candidates)}, "
             f"the certificate has {_brief(stored.candidates)}"
@@ -313,20 +313,9 @@ def _other_differences(found: Certificate, stored: Certificate) -> Iterator[str]
     """Name every other field that differs, with both values."""
     for field in fields(Certificate):
         one, other = getattr(found, field.name), getattr(stored, field.name)
-        if field.name not in _DESCRIBED_APART and not _close(one, other):
+        if field.name not in _DESCRIBED_APART and not nearly_equal(one, other):
             words = field.name.replace("_", " ").replace("n ", "number of ")
             yield f"{words}: computed {_brief(one)}, the certificate has {_brief(other)}"
-
-
-def _close(one: Any, other: Any) -> bool:
-    """Say whether two values are equal, up to the rounding of another machine."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_close(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_close, one, other))
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
-    return type(one) is type(other) and bool(one == other)
 
 
 def _brief(value: Any) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import optuna
 
+from riskpilot.common import shown_safely
 from riskpilot.errors import StudyError
 from riskpilot.study.creation import load_study
 from riskpilot.study.kept.records import joined, problem_of, read_calibration, read_validation
@@ -15,7 +16,6 @@ from riskpilot.study.storages import (
     existing_storage,
     hide_password,
     is_storage,
-    without_password,
 )
 from riskpilot.tables import LossTable, save_losses
 
@@ -25,7 +25,6 @@ __all__ = [
     "is_storage",
     "open_study",
     "study_losses",
-    "without_password",
 ]
 
 
@@ -36,16 +35,16 @@ def open_study(
 
     ``artifacts``: the folder of its losses, where it is not the one beside the file.
     """
-    shown = hide_password(address)
+    named = hide_password(address)
     with clear_errors(address):
         storage = existing_storage(address)
         names = optuna.get_all_study_names(storage)
     if study_name is None and len(names) == 1:
         study_name = names[0]
     if study_name not in names:
-        asked = "one study" if study_name is None else f"the study {study_name!r}"
+        asked = "one study" if study_name is None else f"the study {shown_safely(study_name)}"
         raise StudyError(
-            f"The storage {shown!r} was to hold {asked}, but it holds "
+            f"The storage {named!r} was to hold {asked}, but it holds "
             f"{', '.join(sorted(names)) or 'none'}. Name one of them with --study-name."
         )
     return load_study(storage=storage, study_name=study_name, artifact_store=artifacts)

@@ -11,7 +11,7 @@ import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 
-from riskpilot.common import plain_configs
+from riskpilot.common import plain_configs, shown_safely
 from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import MOST_EXAMPLES, is_whole
 from riskpilot.problem import Problem
@@ -20,11 +20,13 @@ from riskpilot.study.kept.records import (
     PROBLEM_KEY,
     SAFE_KEY,
     SETTINGS_KEY,
+    attributes_of,
     problem_of,
     settings_of,
     write_problem,
     write_settings,
 )
+from riskpilot.study.kept.trials import trials_of
 from riskpilot.study.sampler import LARGEST_SEED, sampler_for
 from riskpilot.study.storages import (
     address_of,
@@ -121,14 +123,15 @@ def create_study(
             )
         except optuna.exceptions.DuplicatedStudyError as error:
             raise StudyError(
-                f"A new study needs a name of its own, but there is a study {study_name!r} in this "
+                f"A new study needs a name of its own, but there is a study "
+                f"{shown_safely(study_name)} in this "
                 f"storage already. Write load_if_exists=True to go on with it, or give another "
                 f"study_name."
             ) from error
-    if PROBLEM_KEY not in study.user_attrs:
+    if PROBLEM_KEY not in attributes_of(study):
         _check_new(study, problem)
     attach_store(study, store)
-    if PROBLEM_KEY in study.user_attrs:
+    if PROBLEM_KEY in attributes_of(study):
         return _continued(study, problem, sampler)
     seed = int(np.random.default_rng().integers(2**31)) if seed is None else int(seed)
     n_calibration = None if n_calibration is None else int(n_calibration)
@@ -200,7 +203,7 @@ def load_study(
             address = address_of(storage)
             shown = type(storage).__name__ if address is None else hide_password(address)
             raise StudyError(
-                f"There is no study {study_name!r} in the storage {shown!r}. "
+                f"There is no study {shown_safely(study_name)} in the storage {shown!r}. "
                 f"Make it with riskpilot.create_study(problem, storage=..., study_name=...)."
             ) from error
     attach_store(study, chosen_store(opened, artifact_store))
@@ -214,7 +217,7 @@ def _check_new(study: optuna.Study, problem: Problem) -> None:
     trials yet, and no attributes but its settings.
     """
     has_trials = bool(study.get_trials(deepcopy=False))
-    foreign = study.user_attrs.keys() - {SETTINGS_KEY}
+    foreign = attributes_of(study).keys() - {SETTINGS_KEY}
     if has_trials or foreign or len(study.directions) != 1 + len(problem.risks):
         raise StudyError(
             f"create_study goes on with studies that riskpilot made, but the study "
@@ -292,6 +295,7 @@ def _continued(study: optuna.Study, problem: Problem, sampler: BaseSampler | Non
             f"The study {study.study_name!r} exists and has another problem: {stored} "
             f"Use another study_name, or set limits with riskpilot.set_limits(study, ...)."
         )
+    trials_of(study)  # a damaged one is refused here, not in the middle of a search
     seed = settings_of(study)["seed"]
     study.sampler = sampler or sampler_for(study, problem, seed)
     return study

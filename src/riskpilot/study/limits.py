@@ -11,6 +11,7 @@ from riskpilot.problem import Problem
 from riskpilot.statistics import largest_passing_mean
 from riskpilot.study.kept.records import (
     LEDGER_KEY,
+    attributes_of,
     problem_of,
     settings_of,
     validation_of,
@@ -149,7 +150,7 @@ def set_limits(study: optuna.Study, **limits: float) -> Problem:
     0.2
     """
     problem = problem_of(study)
-    if study.user_attrs.get(LEDGER_KEY):
+    if attributes_of(study).get(LEDGER_KEY):
         raise StudyError(
             "The limits of this study cannot change any more: a selection has opened the "
             "calibration data. Ask with other limits through select(study, problem=...), which "

@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 import optuna
+from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.trial import TrialState
 
 from riskpilot.common import TimeLimitError, within
-from riskpilot.errors import RiskpilotError, StudyError, shown
+from riskpilot.errors import RiskpilotError, StudyError, shown, visible
 from riskpilot.guarantee import as_number
 from riskpilot.losses import Evaluation, check_ids
 from riskpilot.problem import Problem
-from riskpilot.study.kept.loss_store import store_of
 from riskpilot.study.kept.records import (
     ERROR_KEY,
     RECORD_KEY,
@@ -24,12 +24,23 @@ from riskpilot.study.kept.records import (
     read_calibration,
     read_validation,
 )
-from riskpilot.study.storages import address_of, get_trial, storage_of, without_password
+from riskpilot.study.kept.unsent import UnsentRecords
+from riskpilot.study.storages import (
+    StorageUnreachableError,
+    address_of,
+    get_trial,
+    storage_of,
+    system_attrs_of,
+    without_password,
+)
 from riskpilot.study.telling import Recorder, optuna_values
 
 logger = logging.getLogger("riskpilot")
 
 Evaluate = Callable[[optuna.Trial], Evaluation]
+
+# What a storage raises is not blamed on the evaluation: its trial is not marked as failed for it.
+_OF_THE_STORAGE = (StorageUnreachableError, StorageInternalError, UpdateFinishedTrialError)
 
 
 def objective(
@@ -106,19 +117,18 @@ def objective(
             f"Leave it out for evaluations that may take any time."
         )
     check_ids(validation_ids, calibration_ids)
-    store_of(study)  # before an evaluation is spent
-    recorder = Recorder(study, problem)
+    recorder, unsent = Recorder(study, problem), UnsentRecords(study)
 
     def record(trial: optuna.Trial) -> tuple[float, ...]:
-        written = _recovered(study, problem, trial)
+        written = _recovered(study, problem, trial, unsent)
         try:
             if written is None:
                 evaluation = within(time_limit, evaluate, trial)
                 written = recorder.write(trial, evaluation)
-        except optuna.TrialPruned:
+        except (optuna.TrialPruned, *_OF_THE_STORAGE):
             raise
         except Exception as error:
-            message = f"{type(error).__name__}: {error}"[:2000]
+            message = visible(f"{type(error).__name__}: {error}"[:2000])
             message = without_password(message, address_of(storage_of(study)) or "")
             trial.set_user_attr(ERROR_KEY, message)
             if on_error == "raise" and not isinstance(error, TimeLimitError):
@@ -130,14 +140,20 @@ def objective(
     return record
 
 
-def _recovered(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Record | None:
+def _recovered(
+    study: optuna.Study, problem: Problem, trial: optuna.Trial, unsent: UnsentRecords
+) -> Record | None:
     """Return the record of a worker that died after it had stored losses, before it could say so.
 
-    The trial that is queued in its place carries its record; the losses count if they can be read.
+    The trial that is queued in its place carries its record, or the record was kept beside the
+    losses because the storage was away; the losses count if they can be read.
     """
     stored = trial.user_attrs.get(RECORD_KEY)
     if stored is None:
-        return None
+        stored = unsent.of(system_attrs_of(trial).get("retry_history", ()))
+        if stored is None:
+            return None
+        trial.set_user_attr(RECORD_KEY, stored)
     frozen = get_trial(study, trial)
     assert frozen.state == TrialState.RUNNING
     try:
@@ -145,6 +161,8 @@ def _recovered(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Re
         read_validation(study, problem, frozen)
         if record.n_calibration is not None:
             read_calibration(study, problem, frozen)
+    except StorageUnreachableError:
+        raise
     except (RiskpilotError, KeyError, TypeError):
         return None
     logger.info("Trial %d takes over the losses of a worker that died", trial.number)

@@ -1,45 +1,35 @@
 """Guided Bayesian optimisation as an Optuna sampler."""
 
+import itertools
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
-from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.common import one_thread
 from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import ProblemError, StudyError, shown
 from riskpilot.guarantee import MOST_EXAMPLES, Interval, SearchOutline, is_whole, region_of
-from riskpilot.losses import was_used_as_number
+from riskpilot.losses import ValidationLosses, was_used_as_number
 from riskpilot.problem import Problem
 from riskpilot.search import (
     GUIDED,
-    Model,
-    Observations,
+    MOST_OBSERVATIONS,
     Strategy,
     acquisition,
     check_delta_prime,
     default_pool_size,
-    fit_model,
     guided_reference,
     uniform,
-    values_and_variances,
     without_limits,
 )
-from riskpilot.study.kept.records import PROBLEM_KEY, settings_of, validation_of
-from riskpilot.study.kept.trials import (
-    PROPOSAL_KEY,
-    finished_among,
-    n_calibration_of,
-    split_trials,
-    trials_of,
-)
+from riskpilot.study.kept.records import problem_of, settings_of
+from riskpilot.study.kept.trials import PROPOSAL_KEY, has_losses, shared_space, trials_of
 from riskpilot.study.proposals import best_new_point
 from riskpilot.study.space import Space, from_unit
 from riskpilot.study.storages import (
@@ -48,6 +38,7 @@ from riskpilot.study.storages import (
     set_trial_state,
     set_trial_system_attr,
 )
+from riskpilot.study.survey import Survey, survey, with_pending
 
 LARGEST_SEED = 2**64 - 1
 # No study has more trials than this; a larger pool would only fill the memory.
@@ -150,36 +141,46 @@ class GuidedSampler(BaseSampler):
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         trials = trials_of(study)
-        space = _space(trials)
-        known = finished_among(trials).records
-        return {} if trial.number < self._pool_size(space) or len(known) < 2 else space
+        space = shared_space(study)
+        if trial.number < self._pool_size(space) or not _enough(trials):
+            return {}
+        return space
 
     def sample_relative(
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         if not search_space:
             return {}
-        # One worker at a time: the next one sees this proposal before it makes its own.
-        with exclusive(study), one_thread():
-            proposal = self._proposal(study, trial, search_space)
-            set_trial_system_attr(study, trial, PROPOSAL_KEY, proposal)
-        return proposal
+        # The limits may have been set since the sampler was made.
+        problem = problem_of(study, otherwise=self._problem)
+        rng = self._rng(trial, "proposal")
+        with one_thread():
+            # Other workers need not wait while this one reads the trials and fits its surrogates.
+            cover = Space(search_space).cover(rng)
+            others = [other for other in trials_of(study) if other.number != trial.number]
+            fitted = self._survey(others, problem, search_space, cover)
+            while True:
+                # One worker at a time decides: the next one sees this proposal before it does.
+                with exclusive(study) as is_held:
+                    others = [other for other in trials_of(study) if other.number != trial.number]
+                    proposal = self._decide(with_pending(fitted, others), problem, cover, rng)
+                    set_trial_system_attr(study, trial, PROPOSAL_KEY, proposal)
+                    # A worker that was stopped in here, or waited for its storage, may have lost
+                    # its turn to another one, which did not see this proposal.
+                    if is_held():
+                        return proposal
 
-    def _proposal(
-        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    def _decide(
+        self, known: Survey, problem: Problem, cover: FloatArray, rng: np.random.Generator
     ) -> dict[str, Any]:
         """Find the configuration that a trial is to try; none where everything has been tried."""
-        problem = self._current_problem(study)
-        rng = self._rng(trial, "proposal")
-        state = self._state(study, problem, search_space, trial.number)
-        cover = state.space.cover(rng)
-        encode = state.space.encode
+        encode = known.space.encode
         strategy = without_limits(self._strategy) if problem.has_open_limits else self._strategy
-        scores, value = acquisition.score(state.model, state.region, encode(cover), strategy)
+        scores, value = acquisition.score(known.model, known.region, encode(cover), strategy)
         best = best_new_point(
-            lambda p: value(encode(p)), state.space, cover, scores, state.taken, rng
+            lambda p: value(encode(p)), known.space, cover, scores, known.tried, rng
         )
-        return {} if best is None else state.space.config(best)
+        return {} if best is None else known.space.config(best)
 
     def sample_independent(
         self,
@@ -188,8 +189,7 @@ class GuidedSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        trials = trials_of(study)
-        size = self._pool_size(_space(trials))
+        size = self._pool_size(shared_space(study))
         rng = self._rng(None, param_name)
         pool = self._strategy.pool if trial.number < size else uniform
         # A safe configuration that was enqueued first takes the place of the lowest values.
@@ -211,51 +211,45 @@ class GuidedSampler(BaseSampler):
             None where there are too few trials, or trials with different parameters.
         """
         trials = trials_of(study)
-        space = _space(trials)
-        done = finished_among(trials).trials
+        space = shared_space(study)
+        done = [trial for trial in trials if has_losses(trial)]
         if not space or len(done) < 2:
             return None
         if not all(space.keys() <= t.params.keys() for t in done):
             return None
-        state = self._state(study, problem, space, None)
-        cover = state.space.encode(state.space.cover(np.random.default_rng(self._seed)))
-        known = (state.region, state.model.means(cover), state.model.observations.values)
+        cover = Space(space).cover(np.random.default_rng(self._seed))
+        fitted = self._survey(trials, problem, space, cover)
+        means = fitted.model.means(fitted.space.encode(cover))
+        known = (fitted.region, means, fitted.model.observations.values)
         reference = self._strategy.reference(*known)
         if not np.isfinite(reference).all():  # soft edges: draw where the paper's would be
             reference = guided_reference(*known)
         size = self._pool_size(space)
         return SearchOutline(
-            intervals=tuple(state.region),
+            intervals=tuple(fitted.region),
             reference=tuple(map(float, reference)),
             pool=tuple(t.number < size for t in done),
         )
 
-    def _state(
+    def _survey(
         self,
-        study: optuna.Study,
+        trials: Sequence[FrozenTrial],
         problem: Problem,
         search_space: dict[str, BaseDistribution],
-        current: int | None,
-    ) -> "_State":
-        """Fit the model to what the study shows, and compute the region of interest.
+        cover: FloatArray,
+        most: int = MOST_OBSERVATIONS,
+    ) -> Survey:
+        """Fit surrogates to at most so many finished trials, and find the region of interest."""
+        return survey(trials, problem, search_space, cover, self._region, most)
 
-        ``current``: the number of the trial that asks, or None.
-        """
-        space = Space(search_space)
-        done, pending = split_trials(study, current, search_space)
-        points = np.array([space.point(t.params) for t in done.trials])
-        waiting = np.array([space.point(p) for p in pending]).reshape(-1, len(search_space))
-        validation = validation_of(problem, done.records)
-        observations = Observations(
-            space.encode(points), *values_and_variances(validation), space.encode(waiting)
-        )
-        region = region_of(
+    def _region(self, validation: ValidationLosses, n_calibration: int | None) -> list[Interval]:
+        """Compute the region of interest, for as many calibration examples as evaluations bring."""
+        return region_of(
             validation,
-            n_calibration_of(done.records, self._n_calibration),
+            n_calibration or self._n_calibration,
             region_family=self._strategy.region_family,
             delta_prime=self._delta_prime,
         )
-        return _State(space, fit_model(observations), region, np.vstack([points, waiting]))
 
     def _pool_size(self, space: dict[str, BaseDistribution]) -> int:
         """Return the size of the initial pool."""
@@ -267,11 +261,6 @@ class GuidedSampler(BaseSampler):
         """Make the generator of one draw, from the seed, the purpose and the trial's number."""
         number = [] if trial is None else [trial.number]
         return np.random.default_rng([self._seed, zlib.crc32(purpose.encode()), *number])
-
-    def _current_problem(self, study: optuna.Study) -> Problem:
-        """Return the study's problem, whose limits may have been set since the sampler was made."""
-        stored = study.user_attrs.get(PROBLEM_KEY)
-        return self._problem if stored is None else Problem.from_dict(stored)
 
 
 def _check_settings(
@@ -307,28 +296,15 @@ def _check_settings(
             )
 
 
-@dataclass(frozen=True)
-class _State:
-    """All that a proposal needs.
-
-    ``taken``: the points that were evaluated, or will bring nothing new, shape (n, d).
-    """
-
-    space: Space
-    model: Model
-    region: list[Interval]
-    taken: FloatArray
-
-
 def sampler_for(study: optuna.Study, problem: Problem, seed: int) -> GuidedSampler:
     """Make the default sampler of a study, as its stored settings say."""
     n_calibration = settings_of(study).get("n_calibration")
     return GuidedSampler(problem, seed=seed, n_calibration=n_calibration)
 
 
-def _space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
-    """Return the parameters that all finished trials have, with their ranges."""
-    return intersection_search_space(list(trials))
+def _enough(trials: Iterable[FrozenTrial]) -> bool:
+    """Tell whether there are two finished trials with losses, of which a search can learn."""
+    return len(list(itertools.islice(filter(has_losses, trials), 2))) == 2
 
 
 def search_snapshot(study: optuna.Study, problem: Problem) -> SearchOutline | None:

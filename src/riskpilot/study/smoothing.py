@@ -9,7 +9,7 @@ from optuna.distributions import BaseDistribution
 from riskpilot.common import one_thread
 from riskpilot.common.arrays import FloatArray
 from riskpilot.losses import ValidationLosses
-from riskpilot.search import Observations, fit_model, values_and_variances
+from riskpilot.search import MOST_OBSERVATIONS, Observations, smoothed_values, values_and_variances
 from riskpilot.study.space import Space
 
 # Fewer evaluations than this say nothing about how smooth the risks are.
@@ -20,6 +20,7 @@ def smoothed_risks(
     space: Mapping[str, BaseDistribution],
     configs: Sequence[Mapping[str, Any]],
     validation: ValidationLosses,
+    most: int = MOST_OBSERVATIONS,
 ) -> FloatArray | None:
     """Estimate the risks of configurations with the help of their neighbours, shape (n, c).
 
@@ -27,6 +28,7 @@ def smoothed_risks(
     the same configuration says so; where the surrogate does not fit, the mean does. The larger of
     both counts: a configuration is safe when its own examples and its neighbours agree. None where
     configurations cannot be compared: they have different parameters, or there are too few.
+    Of more than ``most`` configurations, each leans on a block of its neighbours.
     """
     if len(configs) < _ENOUGH_TO_SMOOTH or not space:
         return None
@@ -37,4 +39,4 @@ def smoothed_risks(
     values, variances = values_and_variances(validation)
     risks = Observations(x, values[:, :-1], variances[:, :-1], np.empty((0, x.shape[1])))
     with one_thread():
-        return np.maximum(risks.values, fit_model(risks).means(x))
+        return np.maximum(risks.values, smoothed_values(risks, most))

@@ -3,18 +3,19 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any
 
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
+from riskpilot.common import for_programs
+from riskpilot.errors import shown
 from riskpilot.guarantee import region_of
 from riskpilot.problem import Problem
 from riskpilot.study.kept.records import ERROR_KEY, Record, problem_of, settings_of, validation_of
 from riskpilot.study.kept.trials import finished_among, n_calibration_of, trials_of
 from riskpilot.study.questions.question_ledger import ledger, outcomes
-from riskpilot.study.storages import has_heartbeat
+from riskpilot.study.storages import has_heartbeat, seconds_between, seconds_running
 
 _DIED = "no error was recorded: its worker died"
 
@@ -44,19 +45,20 @@ class Running:
 class RiskStatus:
     """A risk so far, on validation data.
 
-    ``says``: the risk with its limit, in words; ``title``: what its numbers are called; ``lowest``,
-    ``highest``: its range over the finished trials; ``n_below_limit``: how many of them lie below
-    the limit; ``region``: the region of interest that the search is steered to.
+    ``says``: the risk with its limit, in words; ``title``: what the numbers that follow are called,
+    which are losses ("1 - recall"); ``loss_limit``: the largest loss allowed; ``lowest_loss``,
+    ``highest_loss``: the range over the finished trials; ``n_below_limit``: how many of them lie
+    below the limit; ``loss_region``: the region of interest that the search is steered to.
     """
 
     name: str
     says: str
     title: str
-    limit: float | None
-    lowest: float
-    highest: float
+    loss_limit: float | None
+    lowest_loss: float
+    highest_loss: float
     n_below_limit: int | None
-    region: tuple[float, float] | None
+    loss_region: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,9 @@ class Status:
     spent: float
 
     def to_json(self) -> dict[str, Any]:
-        """Write the status as plain JSON."""
-        return asdict(self)
+        """Write the status as plain JSON; what JSON does not have becomes a text."""
+        written: dict[str, Any] = for_programs(asdict(self))
+        return written
 
 
 def study_status(study: optuna.Study) -> Status:
@@ -129,7 +132,7 @@ def study_status(study: optuna.Study) -> Status:
         asked=problem.to_dict(),
         states={state.name.lower(): counts[state.name.lower()] for state in TrialState},
         left_out=done.without_losses,
-        seconds=sum(t.duration.total_seconds() for t in trials if t.duration is not None),
+        seconds=sum(_seconds(trial) for trial in trials),
         n_validation=records[-1].n_validation if records else None,
         n_calibration=n_calibration,
         risks=_risks(problem, records, n_calibration) if records else (),
@@ -143,18 +146,24 @@ def study_status(study: optuna.Study) -> Status:
 
 def _running(trials: list[FrozenTrial]) -> tuple[Running, ...]:
     """List the trials under way, longest first."""
-    now = datetime.now()
     found = [
-        Running(trial.number, (now - trial.datetime_start).total_seconds(), dict(trial.params))
+        Running(trial.number, seconds_running(trial), dict(trial.params))
         for trial in trials
         if trial.state == TrialState.RUNNING and trial.datetime_start is not None
     ]
     return tuple(sorted(found, key=lambda trial: -trial.seconds))
 
 
+def _seconds(trial: FrozenTrial) -> float:
+    """Return how long the evaluation of a trial took; 0 for one that has not ended."""
+    begin, end = trial.datetime_start, trial.datetime_complete
+    return 0.0 if begin is None or end is None else seconds_between(begin, end)
+
+
 def _failure(trial: FrozenTrial) -> Failure:
     """Describe a failed trial; one without a recorded error belonged to a worker that died."""
-    return Failure(trial.number, trial.user_attrs.get(ERROR_KEY, _DIED), dict(trial.params))
+    error = trial.user_attrs.get(ERROR_KEY, _DIED)
+    return Failure(trial.number, error if isinstance(error, str) else shown(error), trial.params)
 
 
 def _risks(
@@ -170,11 +179,11 @@ def _risks(
                 name=risk.name,
                 says=str(risk),
                 title=risk.title,
-                limit=risk.limit,
-                lowest=float(values.min()),
-                highest=float(values.max()),
+                loss_limit=risk.limit,
+                lowest_loss=float(values.min()),
+                highest_loss=float(values.max()),
                 n_below_limit=None if risk.limit is None else int((values <= risk.limit).sum()),
-                region=None if risk.limit is None else (float(region.low), float(region.high)),
+                loss_region=None if risk.limit is None else (float(region.low), float(region.high)),
             )
         )
     return tuple(result)

@@ -1,5 +1,6 @@
 """The evaluation of a trial, checked and recorded: by an objective, or told by its user."""
 
+import contextlib
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -14,16 +15,23 @@ from riskpilot.guarantee import is_whole
 from riskpilot.losses import Evaluation, check_ids
 from riskpilot.problem import Problem
 from riskpilot.study.kept.records import (
-    RECORD_KEY,
     SAFE_KEY,
     Record,
     problem_of,
+    record_of,
     store_evaluation,
     validation_of,
 )
-from riskpilot.study.kept.trials import finished
+from riskpilot.study.kept.trials import has_losses, trials_of
+from riskpilot.study.kept.unsent import UnsentRecords
 from riskpilot.study.space import check_drawn
-from riskpilot.study.storages import fixed_params, get_trial, set_trial_user_attr, trial_with_number
+from riskpilot.study.storages import (
+    StorageUnreachableError,
+    fixed_params,
+    get_trial,
+    hurried,
+    trial_with_number,
+)
 
 _LARGEST_NUMBER = 2**31 - 1  # of a trial; a database keeps no larger one
 
@@ -88,14 +96,16 @@ class Recorder:
     def __init__(self, study: optuna.Study, problem: Problem) -> None:
         self._study = study
         self._problem = problem
+        self._unsent = UnsentRecords(study)
         self._n: int | None = None
 
     def write(self, trial: optuna.Trial | FrozenTrial, evaluation: object) -> Record:
         """Check and store the evaluation of a running trial, and note its record there."""
         if SAFE_KEY in trial.user_attrs:
-            self._check_safe(trial)
+            with contextlib.suppress(StorageUnreachableError), hurried():
+                self._check_safe(trial)
         record = self.store(trial, evaluation)
-        set_trial_user_attr(self._study, trial, RECORD_KEY, record.to_json())
+        self._unsent.send(trial, record)
         return record
 
     def store(self, trial: optuna.Trial | FrozenTrial, evaluation: object) -> Record:
@@ -114,8 +124,11 @@ class Recorder:
     def _n_validation(self) -> int | None:
         """Return how many validation examples the study's first trial had; None before it."""
         if self._n is None:  # asked until there is a finished trial, and never again
-            records = finished(self._study).records
-            self._n = records[0].n_validation if records else None
+            # Losses go to the disk before anybody waits for a storage that is away.
+            with contextlib.suppress(StorageUnreachableError), hurried():
+                first = next(filter(has_losses, trials_of(self._study)), None)
+                record = None if first is None else record_of(first)
+                self._n = None if record is None else record.n_validation
         return self._n
 
     def _check_safe(self, trial: optuna.Trial | FrozenTrial) -> None:

@@ -14,16 +14,22 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from riskpilot.errors import StudyError
+from riskpilot.errors import StudyError, shown
+from riskpilot.guarantee import as_number
 from riskpilot.study.creation import load_study
-from riskpilot.study.kept.trials import finished_among
+from riskpilot.study.kept.trials import has_losses
 from riskpilot.study.objectives import Evaluate, objective
 from riskpilot.study.storages import (
     GRACE_SECONDS,
+    PATIENCE_SECONDS,
+    StorageUnreachableError,
+    clear_errors,
     fail_overdue_trials,
     fail_silent_trials,
     get_trial,
     has_heartbeat,
+    open_storage,
+    trials_of,
 )
 
 logger = logging.getLogger("riskpilot")
@@ -43,14 +49,15 @@ def work(
     artifact_store: Any = None,
     n_trials: int,
     time_limit: float | None = None,
+    patience: float = PATIENCE_SECONDS,
     callbacks: Iterable[Callback] = (),
 ) -> int:
     """Evaluate trials of a study until it has a number of finished ones.
 
     Workers that run at once share that number between them. An evaluation that fails is recorded
     and does not count. Where the storage has heartbeats, the trial of a worker that died is waited
-    for and taken over with its configuration; a SQL storage that is named by its address has them.
-    A journal file has none, so that a new trial takes the place of one whose worker died.
+    for and taken over with its configuration; a storage that is named by its address or file has
+    them. In one that has none, a new trial takes the place of one whose worker died.
 
     Parameters
     ----------
@@ -65,8 +72,13 @@ def work(
     n_trials : int
         How many trials are to be finished, those of all workers and earlier runs together.
     time_limit : float, optional
-        Seconds after which an evaluation is given up. On a journal file a trial that has run for
-        that long and three minutes more is failed and taken over.
+        Seconds after which an evaluation is given up. In a storage without heartbeats a trial that
+        has run for that long and three minutes more is failed and taken over.
+    patience : float, default 600
+        Seconds to wait for a storage that does not answer: a server that restarts, a connection
+        that is cut, a disk that is full. The worker says so once and goes on when the storage is
+        back. After that time it ends; losses that it has computed are kept, and the worker that
+        takes its trial over uses them. A storage that is given as an object has its own patience.
     callbacks : iterable of callables, default ()
         Functions of the study and a finished trial, as for ``study.optimize``.
 
@@ -78,8 +90,8 @@ def work(
     Raises
     ------
     StudyError
-        If ``n_trials`` is below 1, if there is no such study, or if ten evaluations in a row
-        failed.
+        If ``n_trials`` is below 1 or ``patience`` below 0, if there is no such study, if ten
+        evaluations in a row failed, or if the storage was away for too long.
 
     Examples
     --------
@@ -96,6 +108,15 @@ def work(
     """
     if n_trials < 1:
         raise StudyError(f"n_trials is how many trials are to be finished, but it is {n_trials!r}.")
+    seconds = as_number(patience)
+    if seconds is None or seconds < 0:
+        raise StudyError(
+            f"patience is how many seconds a storage is waited for, a number of at least 0, but it "
+            f"is {shown(patience)}. Leave it out for {PATIENCE_SECONDS:g}."
+        )
+    if isinstance(storage, str | Path):
+        with clear_errors(storage):
+            storage = open_storage(storage, patience_seconds=seconds, wait=True)
     study = load_study(storage=storage, study_name=study_name, artifact_store=artifact_store)
     run = objective(study, evaluate, on_error="record", time_limit=time_limit)
     ran = failures = 0
@@ -103,7 +124,7 @@ def work(
         if time_limit is not None and not has_heartbeat(study):
             for number in fail_overdue_trials(study, time_limit + GRACE_SECONDS):
                 logger.warning("Trial %d is overdue: its worker died", number)
-        finished, going = _counts(study.get_trials(deepcopy=False))
+        finished, going = _counts(trials_of(study))
         if finished >= n_trials:
             return ran
         if finished + going >= n_trials and has_heartbeat(study):
@@ -134,14 +155,18 @@ def _one_trial(
 
     def unless_surplus(trial: optuna.Trial) -> tuple[float, ...]:
         asked.append(trial)
-        others = [t for t in study.get_trials(deepcopy=False) if t.number != trial.number]
+        others = [t for t in trials_of(study) if t.number != trial.number]
         finished, going = _counts([t for t in others if not _is_later(t, trial.number)])
+        # One that waits was there before this one, and whoever is free takes it first.
+        going += sum(t.state == TrialState.WAITING and t.number < trial.number for t in others)
         if has_heartbeat(study) and finished + going >= n_trials:
             raise optuna.TrialPruned("other workers have begun the last trials")
         return run(trial)
 
     try:
         study.optimize(unless_surplus, n_trials=1, callbacks=list(callbacks))
+    except StorageUnreachableError:
+        raise
     except (AssertionError, ValueError, optuna.exceptions.UpdateFinishedTrialError):
         # Heartbeats of this worker did not arrive, so that another one failed the trial; or two
         # workers had taken the same waiting trial.
@@ -161,4 +186,4 @@ def _is_later(trial: FrozenTrial, number: int) -> bool:
 def _counts(trials: Sequence[FrozenTrial]) -> tuple[int, int]:
     """Count the trials that are finished with their losses, and those that are running."""
     going = sum(trial.state == TrialState.RUNNING for trial in trials)
-    return len(finished_among(trials).records), going
+    return sum(map(has_losses, trials)), going

@@ -1,27 +1,19 @@
 """Losses from files and frames: read by DuckDB, checked, one row for each configuration."""
 
-from riskpilot.tables.archives import read_archive, save_losses
-from riskpilot.tables.columns import Columns, Wanted, named_columns
-from riskpilot.tables.files import existing, is_archive, read_losses, with_example
-from riskpilot.tables.logs import is_log
-from riskpilot.tables.long import LongTable, open_table
-from riskpilot.tables.loss_table import LossTable
-from riskpilot.tables.pairs import OneRun, read_pair
+from riskpilot.tables.archives import save_losses
 
-__all__ = [
-    "Columns",
-    "LongTable",
-    "LossTable",
-    "OneRun",
-    "Wanted",
-    "existing",
-    "is_archive",
-    "is_log",
-    "named_columns",
-    "open_table",
-    "read_archive",
-    "read_losses",
-    "read_pair",
-    "save_losses",
-    "with_example",
-]
+# The names below that are not in __all__ are for other rooms, and not for users.
+from riskpilot.tables.columns import Columns as Columns
+from riskpilot.tables.columns import Wanted as Wanted
+from riskpilot.tables.columns import named_columns as named_columns
+from riskpilot.tables.files import is_archive as is_archive
+from riskpilot.tables.files import read_losses
+from riskpilot.tables.files import with_example as with_example
+from riskpilot.tables.logs import is_log as is_log
+from riskpilot.tables.long import LongTable as LongTable
+from riskpilot.tables.long import open_table as open_table
+from riskpilot.tables.loss_table import LossTable
+from riskpilot.tables.pairs import OneRun as OneRun
+from riskpilot.tables.pairs import read_pair as read_pair
+
+__all__ = ["LossTable", "read_losses", "save_losses"]

@@ -13,14 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.common import Array
-from riskpilot.errors import LossError, TableError, shown
+from riskpilot.common import Array, check_archive, parse, reason_of, replacing, shown_safely
+from riskpilot.errors import LossError, TableError, raise_alone, shown
 from riskpilot.losses import LossMapping, plain_array, text_array
 from riskpilot.tables.columns import SPLITS
 from riskpilot.tables.configurations import parse_config
 from riskpilot.tables.loss_table import LossTable
 
 Config = Mapping[str, Any]
+
+FORMAT = "riskpilot-losses/1"  # the format of the tables that `save_losses` writes
+
+_BARE_ARRAY = b"\x93NUMPY"  # how a file of one array begins
 
 
 def save_losses(
@@ -91,15 +95,18 @@ def save_losses(
                 raise TableError(_object_rule(f"{split}.{name}"))
             arrays[f"{split}.{name}"] = array
     if configs is not None:
-        texts = [json.dumps(dict(config), default=_to_python) for config in configs]
-        arrays["configs"] = np.array(texts, dtype=np.str_)
+        arrays["configs"] = np.array([_config_text(config) for config in configs], dtype=np.str_)
+    arrays["format"] = np.array(FORMAT)
     try:
-        np.savez_compressed(path, allow_pickle=False, **arrays)
+        with replacing(path) as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
     except (OSError, ValueError) as error:  # a name may hold what no file system takes
-        raise TableError(
-            f"The losses cannot be written to {shown(str(path))}: {error}. Name a file in a folder "
-            f"that exists and that you may write to."
-        ) from error
+        raise_alone(
+            TableError(
+                f"The losses cannot be written to {shown_safely(path)}: {reason_of(error)}. Name a "
+                f"file in a folder that exists, that you may write to and that has space."
+            )
+        )
     return path
 
 
@@ -108,12 +115,13 @@ def read_archive(path: Path) -> LossTable:
     try:
         # Opened here, because numpy leaves a file open where it turns out to be cut short.
         with path.open("rb") as file:
-            archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
+            if file.read(len(_BARE_ARRAY)) == _BARE_ARRAY:
                 raise TableError(
                     f"{path.name!r} holds one bare array, but a table of losses is an archive of "
                     f"named arrays. Write it with riskpilot.tables.save_losses."
                 )
+            check_archive(file, f"The table of losses {path.name!r}", TableError)
+            archive = np.load(file, allow_pickle=False)
             arrays = {name: _member(archive, name) for name in archive.files}
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError) as error:
         if isinstance(error, TableError):
@@ -122,6 +130,7 @@ def read_archive(path: Path) -> LossTable:
             f"{path.name!r} is no complete .npz file ({error}). It may have been cut short while "
             f"it was written or copied: take the original again."
         ) from error
+    _check_format(path.name, arrays.pop("format", None))
     splits: dict[str, dict[str, Array]] = {split: {} for split in SPLITS}
     others = {"configs", *(f"{split}_ids" for split in SPLITS)}
     for key, array in arrays.items():
@@ -148,6 +157,15 @@ def read_archive(path: Path) -> LossTable:
         arrays.get("validation_ids"),
         arrays.get("calibration_ids"),
     )
+
+
+def _check_format(name: str, found: Array | None) -> None:
+    """Refuse a table that was written in another format; one that was made by hand says none."""
+    if found is not None and str(found) != FORMAT:
+        raise TableError(
+            f"{name!r} is a table of losses in the format {shown(str(found))}, and this version "
+            f"reads {FORMAT!r}. Read it with the version of riskpilot that wrote it."
+        )
 
 
 def _member(archive: Any, name: str) -> Array:
@@ -177,6 +195,19 @@ def _object_rule(name: str) -> str:
 def _listed(names: Iterable[str]) -> str:
     """Write names in alphabetical order."""
     return ", ".join(sorted(names)) or "none"
+
+
+def _config_text(config: Config) -> str:
+    """Write a configuration as strict JSON."""
+    try:
+        text = json.dumps(dict(config), default=_to_python, allow_nan=False)
+        parse(text)  # what cannot be read back must not be written
+    except (RecursionError, TypeError, ValueError) as error:
+        raise TableError(
+            f"A table keeps configurations as JSON, with finite numbers and whole texts, but "
+            f"{shown(config)} cannot be kept: {error}. Write its values as numbers or texts."
+        ) from None
+    return text
 
 
 def _to_python(value: Any) -> Any:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.common import Array
-from riskpilot.errors import TableError
+from riskpilot.common import Array, check_file, check_memory, reason_of, shown_safely
+from riskpilot.errors import TableError, raise_alone, shown
 from riskpilot.losses import NumbersOfTexts
 from riskpilot.tables.archives import read_archive
 from riskpilot.tables.columns import SPLITS, Columns, Wanted, named_columns
 from riskpilot.tables.long import LongTable, open_table
 from riskpilot.tables.loss_table import LossTable
-from riskpilot.tables.sources import column_names
+from riskpilot.tables.sources import column_names, kind_of, open_source
 
 
 def read_losses(
@@ -54,8 +54,21 @@ def read_losses(
     TableError
         If the file cannot be read as a table of losses.
     """
-    if is_archive(path):
-        return read_archive(existing(path))
+    if not isinstance(path, str | Path):
+        raise TableError(
+            f'path is the file of the losses, but it is {shown(path)}. Write "losses.npz".'
+        )
+    try:
+        _check_size(path)
+        if is_archive(path):
+            return read_archive(existing(path))
+    except OSError as error:
+        raise_alone(
+            TableError(
+                f"{shown_safely(path)} cannot be read: {reason_of(error)}. Check its permissions, "
+                f"or copy it again."
+            )
+        )
     columns = with_example(path, named_columns(config, example, split))
     with open_table(path, columns, Wanted(texts=tuple(groups))) as table:
         validation, calibration = (_arrays(table, name) for name in SPLITS)
@@ -78,10 +91,23 @@ def existing(path: str | Path) -> Path:
     place = Path(path)
     if not place.is_file():
         raise TableError(
-            f"There is no file {str(path)!r}. Give the path of a table of losses, relative to "
-            f"the folder in which the command runs."
+            f"There is no file {shown_safely(path)}. Give the path of a table of losses, relative "
+            f"to the folder in which the command runs."
         )
     return place
+
+
+def _check_size(path: str | Path) -> None:
+    """Refuse a file that memory cannot hold: `read_losses` makes arrays of all of it."""
+    if Path(path).is_file():
+        check_file(Path(path), "The table of losses", TableError)
+    if kind_of(str(path)) == "parquet":
+        with open_source(path) as source:
+            ((rows,),) = source.ask(f"SELECT count(*) FROM {source.rows}").fetchall()
+            # Rows that are all alike take no room in the file, but 8 bytes for each number here.
+            check_memory(
+                8 * rows * len(source.types), f"The table of losses {source.name!r}", TableError
+            )
 
 
 def with_example(table: Any, columns: Columns) -> Columns:

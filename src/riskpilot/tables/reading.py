@@ -128,12 +128,12 @@ class SplitReader:
         by = ", ".join(f"c{i}" for i in self._width)
         code = "USMALLINT" if self.n_examples <= 2**16 else "UINTEGER"
         losses = "".join(
-            f", min(x{i}) AS least{i}, max(x{i}) AS most{i}, count(x{i}) AS there{i}"
+            f", count(x{i}) AS there{i}"
             + (
+                f", min(x{i}) AS least{i}, max(x{i}) AS most{i}"
+                if i == free
+                else f", count(*) FILTER (WHERE x{i} = 0) AS zeros{i}"
                 f", list(CAST(code AS {code})) FILTER (WHERE x{i} = 1) AS ones{i}"
-                f", sum(CAST(x{i} AS DOUBLE) * (1 - x{i})) AS between{i}"
-                if i != free
-                else ""
             )
             for i in places
         )
@@ -142,7 +142,7 @@ class SplitReader:
             for i in self._besides
         )
         table = self.source.ask(
-            f"SELECT {keys}, count(*) AS n, count(code) AS known, "
+            f"SELECT {keys}, count(*) AS n, "
             f"CAST(sum(w) AS VARCHAR) AS weight{losses}{differing} "
             f"FROM {self._rows(some)} GROUP BY {by}"
         ).fetchnumpy()
@@ -158,11 +158,13 @@ class SplitReader:
         m = self.n_examples
         row = self.source.ask(f"SELECT CAST(sum(w) AS VARCHAR) FROM {self.split}").fetchone()
         expected = int(row[0]) if row is not None and row[0] is not None else 0
-        n, known = (np.bincount(of, table[name], len(chosen)) for name in ("n", "known"))
+        n = np.bincount(of, table["n"], len(chosen))
         weights = [0] * len(chosen)
         for place, weight in zip(of.tolist(), table["weight"].tolist(), strict=True):
             weights[place] += 0 if weight is None else int(weight)
-        whole = (n == m) & (known == m) & np.array([weight == expected for weight in weights])
+        # An example that the split does not have weighs nothing, and is in the place of one that
+        # does: other sets of examples weigh the same by a chance of 2**-48.
+        whole = (n == m) & np.array([weight == expected for weight in weights])
         if not whole.all() or m == 0:
             raise self._not_whole(n.astype(int), int(np.argmin(whole)), chosen)
         for i, name in enumerate(self.wanted.beside):
@@ -275,7 +277,7 @@ class SplitReader:
 
 @dataclass(frozen=True)
 class _Collected:
-    """What DuckDB gathered of every configuration: the places of ones, and the range of losses.
+    """What DuckDB gathered of every configuration: the places of ones, and counts of losses.
 
     ``of``: the row of losses that each row of ``table`` belongs to.
     """
@@ -300,16 +302,14 @@ class _Collected:
 
     def zeros_and_ones(self, place: int) -> PackedLosses | None:
         """Return losses that are all 0 or 1; None where some are missing, or are other numbers."""
-        least, most, between = (
-            np.ma.getdata(self.table[f"{name}{place}"]) for name in ("least", "most", "between")
-        )
-        # Numbers from 0 to 1 are all 0 or 1 where x (1 - x), which is never negative, sums to 0.
-        if self.n_missing(place) or (least < 0).any() or (most > 1).any() or between.any():
+        at_one = _lists(self.table[f"ones{place}"])
+        n_known = self.table[f"zeros{place}"] + np.array([len(places) for places in at_one])
+        if (n_known != self.table["n"]).any():
             return None
         bits = np.zeros((self.n_configs, (self.n_examples + 7) // 8), dtype=np.uint8)
-        for row, at_one in zip(self.of, _lists(self.table[f"ones{place}"]), strict=True):
+        for row, places in zip(self.of, at_one, strict=True):
             one = np.zeros(self.n_examples, dtype=bool)
-            one[at_one] = True
+            one[places] = True
             bits[row] |= np.packbits(one)
         return PackedLosses(bits, self.n_examples)
 

@@ -1,8 +1,12 @@
 """Where the rows of a table come from: files, globs, buckets, frames and relations, by DuckDB."""
 
 import csv
+import gzip
 import re
+import shutil
 import tempfile
+import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +31,7 @@ _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
 _MEMORY = "512MB"
 # What a CSV file is written in: never guessed, so that no value decides how others are read.
 _DIALECT = "auto_detect = false, delim = ',', quote = '\"', escape = '\"'"
+_LONGEST_HEADER = 1 << 18
 _NOT_A_LINE = "\x1f"  # a delimiter that no header holds: a line comes back whole
 
 
@@ -162,6 +167,7 @@ def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -
             order="riskpilot_file, file_row_number",
         )
         return replace(source, types=_types(source))
+    _check_room(source, files)
     if kind == "json":
         found = _types(replace(source, rows=f"read_json({place})"))
         columns = _as_texts(found)
@@ -192,6 +198,8 @@ def _files(source: Source, path: str) -> list[str]:
     if Path(path).is_file():
         return [path]
     found = [row[0] for row in source.ask("SELECT file FROM glob(?) ORDER BY 1", [path]).fetchall()]
+    # A folder or a device may have a name that fits, too.
+    found = [file for file in found if Path(file).is_file()]
     if not found:
         raise TableError(
             f"There is no file {path!r}. Give the path of a table of losses, relative to "
@@ -200,17 +208,51 @@ def _files(source: Source, path: str) -> list[str]:
     return found
 
 
+def _check_room(source: Source, files: Sequence[str]) -> None:
+    """Refuse text that the disk cannot take: its rows are kept in a temporary file."""
+    size = sum(Path(file).stat().st_size for file in files if not is_address(file))
+    free = shutil.disk_usage(source.folder).free
+    if size > free:
+        raise TableError(
+            f"{source.name!r} claims {size / 2**30:,.1f} GiB, and its rows are kept in a temporary "
+            f"file while they are read, but {str(source.folder.parent)!r} has room for "
+            f"{free / 2**30:,.1f} GiB. Write it as a .parquet file, or set TMPDIR to a larger disk."
+        )
+
+
+def _first_line(source: Source, file: str) -> str:
+    """Read the first line of a CSV file, and no more of it than a header may be long."""
+    ending = Path(file).suffix.lower()
+    if is_address(file) or ending == ".zst":  # what Python cannot open is DuckDB's
+        row = source.ask(
+            f"SELECT line FROM read_csv({text(file)}, auto_detect = false, header = false, "
+            f"delim = {text(_NOT_A_LINE)}, quote = '', escape = '', "
+            f"max_line_size = {_LONGEST_HEADER}, columns = {{'line': 'VARCHAR'}}) LIMIT 1"
+        ).fetchone()
+        return "" if row is None or row[0] is None else str(row[0])
+    try:
+        with (gzip.open if ending == ".gz" else open)(file, "rb") as stream:
+            start = stream.readline(_LONGEST_HEADER)
+    except (OSError, EOFError, zlib.error) as error:
+        raise TableError(_in_words(source.name, str(error))) from error
+    line = re.split(b"[\\r\\n]", start, maxsplit=1)[0]
+    if len(line) == _LONGEST_HEADER:
+        raise TableError(
+            f"{source.name!r}: the first line of a CSV file names its columns, but its first "
+            f"{_LONGEST_HEADER:,} bytes have no end of a line. Write one row per line."
+        )
+    try:
+        return line.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TableError(_in_words(source.name, f"unicode: {error}")) from error
+
+
 def _header(source: Source, files: Sequence[str]) -> list[str]:
     """Read the names of the columns of CSV files, which must be those of all of them."""
     headers = []
     for file in files:
-        line = source.ask(
-            f"SELECT line FROM read_csv({text(file)}, auto_detect = false, header = false, "
-            f"delim = {text(_NOT_A_LINE)}, quote = '', escape = '', "
-            f"columns = {{'line': 'VARCHAR'}}) LIMIT 1"
-        ).fetchone()
-        fields = next(csv.reader([line[0] or ""])) if line is not None else []
-        headers.append([field.strip() for field in fields])
+        line = _first_line(source, file)
+        headers.append([field.strip() for field in next(csv.reader([line]), [])])
     odd = next((i for i, header in enumerate(headers) if header != headers[0]), None)
     if odd is not None:
         raise TableError(
@@ -219,7 +261,7 @@ def _header(source: Source, files: Sequence[str]) -> list[str]:
             f"{Path(files[0]).name!r} has {', '.join(headers[0])}. Write them alike."
         )
     header = headers[0]
-    twice = next((name for name in header if header.count(name) > 1), None)
+    twice = next((name for name, times in Counter(header).items() if times > 1), None)
     if twice is not None:
         raise TableError(
             f"{source.name!r} has two columns named {twice!r}. Give every column a name of its own."

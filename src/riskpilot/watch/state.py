@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from riskpilot.common.arrays import FloatArray, IntArray
-from riskpilot.errors import CertificateError
+from riskpilot.errors import CertificateError, shown
 from riskpilot.watch.rule import Rule
 
 # The columns of sums over labels: how many there are, how many of them count for the stream, and
@@ -128,6 +128,9 @@ def begin(rule: Rule) -> State:
     )
 
 
+# The format in which a watch is written; another one is not read.
+FORMAT = "riskpilot-watch/1"
+
 _ARRAYS: dict[str, type] = {
     "sums": np.float64,
     "recent": np.float64,
@@ -159,7 +162,7 @@ def to_dict(rule: Rule, state: State) -> dict[str, Any]:
     """
     arrays = {name: getattr(state, name).tolist() for name in _ARRAYS}
     alarms = [asdict(alarm) for alarm in state.alarms]
-    return {"rule": asdict(rule), **arrays, "alarms": alarms}
+    return {"format": FORMAT, "rule": asdict(rule), **arrays, "alarms": alarms}
 
 
 def from_dict(data: Mapping[str, Any]) -> tuple[Rule, State]:
@@ -178,8 +181,9 @@ def from_dict(data: Mapping[str, Any]) -> tuple[Rule, State]:
     Raises
     ------
     CertificateError
-        Where something is missing or has another shape.
+        Where it is in another format, or something is missing, unknown or of another shape.
     """
+    _check_names(data)
     try:
         rule = Rule(**{name: _tuples(value) for name, value in data["rule"].items()})
         arrays: dict[str, Any] = {
@@ -190,13 +194,30 @@ def from_dict(data: Mapping[str, Any]) -> tuple[Rule, State]:
             for entry in data["alarms"]
         )
         state = State(**arrays, alarms=alarms)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise CertificateError(
             f"The state of a watch has a rule, alarms and {', '.join(_ARRAYS)}, but this one "
             f"cannot be read: {error!r}. Read it with the version of riskpilot that wrote it."
         ) from error
     _check_shapes(rule, state)
     return rule, state
+
+
+def _check_names(data: object) -> None:
+    """Refuse what is no state of a watch, or one of another version."""
+    found = data.get("format") if isinstance(data, Mapping) else None
+    if found != FORMAT:
+        raise CertificateError(
+            f"The state of a watch must be in the format {FORMAT!r}, but this one is in "
+            f"{shown(found)}. Read it with the version of riskpilot that wrote it."
+        )
+    assert isinstance(data, Mapping)
+    odd = sorted(map(str, data.keys() ^ {"format", "rule", "alarms", *_ARRAYS}))
+    if odd:
+        raise CertificateError(
+            f"The state of this watch is incomplete or has been edited: see {shown(odd)[1:-1]}. "
+            f"Go back to a copy, or begin a new watch."
+        )
 
 
 def _check_shapes(rule: Rule, state: State) -> None:

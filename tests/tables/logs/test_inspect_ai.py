@@ -207,3 +207,29 @@ def test_other_files_beside_logs_are_refused(tmp_path):
     (tmp_path / "b.json").write_text("[]")
     with pytest.raises(TableError, match=r"'a\.json' is a log and 'b\.json' is none"):
         is_log(tmp_path / "*.json")
+
+
+@pytest.mark.parametrize("name", ["terse-small.eval", "repeated.json"])
+def test_a_log_that_would_take_too_much_memory_is_refused_before_it_is_read(monkeypatch, name):
+    monkeypatch.setenv("RISKPILOT_MEMORY", "64KB")
+    with pytest.raises(TableError, match=r"would take .* of memory, and riskpilot reads"):
+        read_runs([str(LOGS / name)])
+
+
+def test_an_archive_that_claims_less_than_it_holds_is_refused(tmp_path, monkeypatch):
+    """The sizes that the archive claims are set to 1; what its parts expand to counts."""
+    lying = bytearray((LOGS / "terse-small.eval").read_bytes())
+    with zipfile.ZipFile(LOGS / "terse-small.eval") as archive:
+        begin = archive.start_dir
+        count = len(archive.infolist())
+    for _ in range(count):
+        assert lying[begin : begin + 4] == b"PK\x01\x02"
+        lying[begin + 24 : begin + 28] = (1).to_bytes(4, "little")
+        lengths = (int.from_bytes(lying[begin + i : begin + i + 2], "little") for i in (28, 30, 32))
+        begin += 46 + sum(lengths)
+    path = tmp_path / "lying.eval"
+    path.write_bytes(lying)
+    assert len(read_runs([str(path)])[0].samples) == 60
+    monkeypatch.setenv("RISKPILOT_MEMORY", "64KB")
+    with pytest.raises(TableError, match=r"would take .* of memory, and riskpilot reads"):
+        read_runs([str(path)])

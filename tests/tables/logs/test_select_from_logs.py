@@ -52,7 +52,7 @@ def test_losses_of_the_selection_are_those_that_the_tool_reads():
     samples = BY_THE_TOOL["terse-medium.eval"]
     wrong = sum(sample["scores"]["match"] != "C" for sample in samples)
     (validated, place) = next(
-        (candidate["validation_loss" if "validation_loss" in candidate else "validation"], place)
+        (candidate["validation_loss"], place)
         for place, candidate in enumerate(selection.certificate.candidates)
         if candidate["config"]["model"] == "sums/medium"
     )

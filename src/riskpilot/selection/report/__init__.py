@@ -7,7 +7,8 @@ from typing import Any
 
 from plotly.offline import get_plotlyjs
 
-from riskpilot.errors import PlotError, shown
+from riskpilot.common import reason_of, shown_safely, write_whole
+from riskpilot.errors import PlotError, raise_alone
 from riskpilot.selection.report.figures import figures_of, page_data, sections
 from riskpilot.selection.report.parts import choice, how_to_check, ledger_of_uses, not_covered
 from riskpilot.selection.report.sentences import escaped, headline, limits, sentence
@@ -21,14 +22,14 @@ def write_report(selection: Selection, path: str | Path) -> Path:
     """Write the page of a selection, which needs no network, and return where it is."""
     page = _page(selection)
     try:
-        place = Path(path)
-        place.write_text(page, encoding="utf-8")
+        return write_whole(path, page)
     except (OSError, TypeError, ValueError) as error:
-        raise PlotError(
-            f"The report cannot be written to {shown(path)}: {error}. "
-            f"Check that the folder exists and can be written."
-        ) from error
-    return place
+        raise_alone(
+            PlotError(
+                f"The report cannot be written to {shown_safely(path)}: {reason_of(error)}. "
+                f"Check that the folder exists, can be written and has space."
+            )
+        )
 
 
 def _page(selection: Selection) -> str:

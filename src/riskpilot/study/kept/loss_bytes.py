@@ -14,8 +14,20 @@ from typing import Any
 
 import numpy as np
 
+from riskpilot.common import (
+    Shape,
+    ShapeError,
+    check_archive,
+    integer,
+    list_of,
+    parse,
+    real,
+    record,
+    text,
+    whole,
+)
 from riskpilot.common.arrays import Array
-from riskpilot.errors import StudyError
+from riskpilot.errors import StudyError, shown
 from riskpilot.losses import as_read, same_number
 
 Ranges = Mapping[str, tuple[float, float]]
@@ -33,6 +45,20 @@ _UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
 )
+
+
+def _a_column(value: Any, place: str) -> None:
+    """Accept the description of a column, as `_pack` writes it."""
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if kind not in ("as is", "bits", "masked bits"):
+        raise ShapeError(f"{place} must be a column of a known kind, but its kind is {kind!r}")
+    ends: dict[str, Shape] = (
+        {} if kind == "as is" else {"low": real, "high": real, "length": whole()}
+    )
+    record(name=text, kind=text, **ends)(value, place)
+
+
+_HEAD = record(version=integer, columns=list_of(_a_column))
 
 
 def encode(table: Mapping[str, Array], ranges: Ranges | None = None) -> bytes:
@@ -56,24 +82,29 @@ def encode(table: Mapping[str, Array], ranges: Ranges | None = None) -> bytes:
 def decode(blob: bytes) -> dict[str, Array]:
     """Read the table that `encode` turned into bytes; another format is refused."""
     try:
-        with np.load(io.BytesIO(blob), allow_pickle=False) as arrays:
-            head = json.loads(str(arrays["head"])) if "head" in arrays else {}
+        file = io.BytesIO(blob)
+        check_archive(file, "A file of losses", StudyError)
+        with np.load(file, allow_pickle=False) as arrays:
+            head = parse(str(arrays["head"])) if "head" in arrays else {}
+            if not isinstance(head, dict):
+                raise ValueError("its head is no object")
             if head.get("version") != _VERSION:
                 # Reading any array of a file that holds pickled objects ends in NumPy's refusal.
                 kinds = [str(arrays[key].dtype) for key in arrays]
                 raise StudyError(
                     f"Losses must be in riskpilot's format {_VERSION}, but these are in format "
-                    f"{head.get('version')!r}, arrays of {kinds}. Read them with the version of "
-                    f"riskpilot that wrote them, or restore the folder of losses that belongs to "
-                    f"the storage."
+                    f"{shown(head.get('version'))}, arrays of {shown(kinds)}. Read them "
+                    f"with the version of riskpilot that wrote them, or restore the folder of "
+                    f"losses that belongs to the storage."
                 )
+            _HEAD(head, "the head")
             return {
                 column["name"]: _unpack(column, i, arrays)
                 for i, column in enumerate(head["columns"])
             }
     except StudyError:
         raise
-    except _UNREADABLE as error:
+    except (*_UNREADABLE, ShapeError) as error:
         raise StudyError(
             f"Losses must be a whole file that riskpilot wrote, but this one cannot be read: "
             f"{error}. Restore the folder of losses that belongs to the storage."
@@ -104,6 +135,8 @@ def _unpack(column: Mapping[str, Any], i: int, arrays: Mapping[str, Array]) -> A
     kind = column["kind"]
     if kind == "as is":
         return values
+    if values.ndim != 2 or column["length"] > 8 * values.shape[1]:
+        raise ValueError(f"the column {column['name']!r} has fewer losses than it says")
     low, high = column["low"], column["high"]
     at_top = np.unpackbits(values, axis=1, count=column["length"]).astype(bool)
     if kind == "bits":

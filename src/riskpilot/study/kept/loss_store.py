@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import io
-import os
 import re
 import uuid
 import weakref
@@ -14,8 +13,17 @@ import optuna
 from optuna.artifacts.exceptions import ArtifactNotFound
 from optuna.storages import BaseStorage
 
+from riskpilot.common import read_stream, write_whole
 from riskpilot.errors import StudyError, shown
-from riskpilot.study.storages import file_of, is_in_memory, storage_of
+from riskpilot.study.storages import (
+    PATIENCE_SECONDS,
+    Patience,
+    disk_reason,
+    file_of,
+    is_in_memory,
+    patience_with,
+    storage_of,
+)
 
 # The store of each storage, because a storage other than a file cannot say where its losses are.
 _stores: "weakref.WeakKeyDictionary[BaseStorage, Any]" = weakref.WeakKeyDictionary()
@@ -46,8 +54,9 @@ class MemoryArtifactStore:
 class FolderStore:
     """A folder of losses. A file appears under its name when all of it is on the disk."""
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self._folder = Path(folder)
+        self.patience = Patience(f"The folder {folder}", patience_seconds, disk_reason)
 
     def open_reader(self, artifact_id: str) -> BinaryIO:
         """Open an artifact for reading."""
@@ -57,15 +66,14 @@ class FolderStore:
             raise ArtifactNotFound("not found") from error
 
     def write(self, artifact_id: str, content_body: BinaryIO) -> None:
-        """Store an artifact."""
-        path = self._path(artifact_id)
+        """Store an artifact, and wait where the disk is full."""
+        path, content = self._path(artifact_id), content_body.read()
+        self.patience(lambda: self._write(path, content))
+
+    def _write(self, path: Path, content: bytes) -> None:
+        """Write a file as a whole, or leave nothing behind."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{artifact_id}.part")
-        with part.open("wb") as file:
-            file.write(content_body.read())
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        write_whole(path, content)
 
     def remove(self, artifact_id: str) -> None:
         """Delete an artifact, if it is there."""
@@ -118,8 +126,11 @@ def chosen_store(storage: str | BaseStorage | None, artifact_store: Any) -> Any:
 
 def attach_store(study: optuna.Study, store: Any) -> None:
     """Remember where the losses of a study go, for as long as its storage is in use."""
-    if store is not None:
-        _stores[storage_of(study)] = store
+    if store is None:
+        return
+    _stores[storage_of(study)] = store
+    if isinstance(store, FolderStore):
+        store.patience.seconds = patience_with(storage_of(study)).seconds
 
 
 def store_of(study: optuna.Study) -> Any:
@@ -156,7 +167,7 @@ def get(store: Any, entry: dict[str, str], what: str) -> bytes:
     check_id(entry["id"])
     try:
         with store.open_reader(entry["id"]) as reader:
-            blob: bytes = reader.read()
+            blob = read_stream(reader, what, StudyError)
     except ArtifactNotFound as error:
         raise StudyError(
             f"{what} are not in the artifact store. Restore the folder of losses that belongs to "

@@ -15,11 +15,14 @@ from optuna.trial import FrozenTrial
 
 from riskpilot.common import (
     Array,
+    Shape,
     ShapeError,
     anything,
     digest,
+    digest_of,
     flag,
     integer,
+    list_of,
     mapping_of,
     optional,
     real,
@@ -27,9 +30,8 @@ from riskpilot.common import (
     text,
     whole,
 )
-from riskpilot.errors import LossError, StudyError, shown
+from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
 from riskpilot.losses import (
-    CalibrationLosses,
     Evaluation,
     LossMapping,
     RiskLosses,
@@ -46,6 +48,7 @@ from riskpilot.losses import (
 from riskpilot.problem import Problem, Risk
 from riskpilot.study.kept.loss_bytes import decode, encode
 from riskpilot.study.kept.loss_store import MemoryArtifactStore, get, put, store_of
+from riskpilot.study.kept.remembered import Remembered
 
 __all__ = [
     "ERROR_KEY",
@@ -57,7 +60,6 @@ __all__ = [
     "MemoryArtifactStore",
     "Record",
     "RiskRecord",
-    "calibration_of",
     "check_validation_size",
     "decode",
     "encode",
@@ -66,6 +68,7 @@ __all__ = [
     "problem_of",
     "read_calibration",
     "read_validation",
+    "record_again",
     "record_of",
     "store_evaluation",
     "validation_of",
@@ -82,9 +85,9 @@ SAFE_KEY = "riskpilot:safe"
 # that trial. A finished trial takes no more attributes, so that the study keeps them.
 CALIBRATION_KEY = "riskpilot:calibration:"
 # The format in which a study keeps its problem and its settings; another one is not read.
-STUDY_FORMAT = 1
+STUDY_FORMAT = 2
 # The format in which records are written; another one is not read.
-RECORD_VERSION = 2
+RECORD_VERSION = 3
 
 SplitName = Literal["validation", "calibration"]
 
@@ -120,8 +123,9 @@ class Record:
     version: int = RECORD_VERSION
 
     def to_json(self) -> dict[str, Any]:
-        """Write the record as plain JSON."""
-        return asdict(self)
+        """Write the record as plain JSON, with its digest."""
+        data = asdict(self)
+        return {**data, "digest": digest_of(data)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Record":
@@ -130,16 +134,17 @@ class Record:
         if version != RECORD_VERSION:
             raise StudyError(
                 f"The record of a trial must be in format {RECORD_VERSION}, but one is in format "
-                f"{version!r}. Read the study with the version of riskpilot that wrote it."
+                f"{shown(version)}. Read the study with the version of riskpilot that wrote it."
             )
         try:
-            _RECORD(data, "")
+            content = _as_written(data, _RECORD)
         except ShapeError as error:
             raise _not_whole(error) from error
-        risks = {name: RiskRecord(**fields) for name, fields in data["risks"].items()}
-        return cls(**{**data, "risks": risks})
+        risks = {name: RiskRecord(**fields) for name, fields in content["risks"].items()}
+        return cls(**{**content, "risks": risks})
 
 
+_ARTIFACT = record(id=text, sha256=digest)
 _RISK_RECORD = record(
     n=real,
     total=real,
@@ -157,9 +162,31 @@ _RECORD = record(
     free_error=optional(real),
     n_validation=whole(1),
     n_calibration=optional(whole(1)),
-    artifacts=mapping_of(record(id=text, sha256=digest)),
+    artifacts=mapping_of(_ARTIFACT),
     version=integer,
+    digest=digest,
 )
+_PROBLEM = record(risks=list_of(anything), minimize=text, delta=real, digest=digest)
+_SETTINGS = record(
+    format=integer,
+    seed=whole(),
+    n_calibration=optional(whole(1)),
+    entropy=whole(),
+    digest=digest,
+)
+
+
+def _as_written(data: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    """Return stored values without their digest; `ShapeError` where they were changed."""
+    shape(data, "")
+    content = {name: value for name, value in data.items() if name != "digest"}
+    try:
+        found = digest_of(content)
+    except (RecursionError, TypeError, ValueError):  # what JSON does not hold was never written
+        found = None
+    if found != data["digest"]:
+        raise ShapeError("its digest does not match its content")
+    return content
 
 
 def _not_whole(reason: object) -> StudyError:
@@ -212,27 +239,57 @@ def require_study(study: object) -> None:
         )
 
 
-def problem_of(study: optuna.Study) -> Problem:
-    """Return the problem that travels with the study."""
+def problem_of(study: optuna.Study, otherwise: Problem | None = None) -> Problem:
+    """Return the problem that travels with the study, or the other one where it carries none."""
     require_study(study)
-    stored = study.user_attrs.get(PROBLEM_KEY)
+    attributes = attributes_of(study)
+    stored = attributes.get(PROBLEM_KEY)
+    if stored is None and otherwise is not None:
+        return otherwise
     if stored is None:
         raise StudyError(
             f"The study {study.study_name!r} carries no riskpilot problem. "
             f"Make studies with riskpilot.create_study(problem, ...)."
         )
-    found = settings_of(study).get("format")
-    if found != STUDY_FORMAT:
-        raise StudyError(
-            f"A study must be in format {STUDY_FORMAT}, but the study {study.study_name!r} is in "
-            f"format {found!r}. Read it with the version of riskpilot that wrote it."
-        )
-    return Problem.from_dict(stored)
+    if not _settings(study, attributes):
+        raise _other_format(study, None)
+    try:
+        content = _as_written(stored, _PROBLEM)
+        return Problem.from_dict(content)
+    except (ShapeError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise _changed(study, "problem", error) from error
+
+
+def attributes_of(study: optuna.Study) -> dict[str, Any]:
+    """Read the attributes of a study, or refuse a storage in which one of them is damaged."""
+    try:
+        return study.user_attrs
+    except RiskpilotError:
+        raise
+    except (RecursionError, TypeError, ValueError) as error:
+        raise _changed(study, "attributes", error) from error
+
+
+def _changed(study: optuna.Study, what: str, reason: object) -> StudyError:
+    """Make the error that says why what a study keeps cannot be used."""
+    return StudyError(
+        f"The {what} of the study {study.study_name!r} must be as riskpilot wrote it, but it "
+        f"cannot be used: {reason}. The storage was changed from outside; restore it from a copy."
+    )
+
+
+def _other_format(study: optuna.Study, found: object) -> StudyError:
+    """Make the error that says that a study is in a format that this version does not read."""
+    return StudyError(
+        f"A study must be in format {STUDY_FORMAT}, but the study {study.study_name!r} is in "
+        f"format {shown(found)}. Read it with the version of riskpilot that wrote it."
+    )
 
 
 def write_problem(study: optuna.Study, problem: Problem) -> None:
     """Store the problem that travels with the study."""
-    study.set_user_attr(PROBLEM_KEY, problem.to_dict())
+    content = problem.to_dict()
+    study.set_user_attr(PROBLEM_KEY, {**content, "digest": digest_of(content)})
 
 
 def settings_of(study: optuna.Study) -> Mapping[str, Any]:
@@ -241,8 +298,21 @@ def settings_of(study: optuna.Study) -> Mapping[str, Any]:
     They are its format, the seed of its search, the stated number of calibration examples, and
     the randomness that the order of bets is drawn from.
     """
-    stored = study.user_attrs.get(SETTINGS_KEY, {})
-    return stored if isinstance(stored, Mapping) else {}
+    return _settings(study, attributes_of(study))
+
+
+def _settings(study: optuna.Study, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the settings among the attributes of a study, as they were written."""
+    stored = attributes.get(SETTINGS_KEY)
+    if stored is None:
+        return {}
+    found = stored.get("format") if isinstance(stored, Mapping) else None
+    if found != STUDY_FORMAT:
+        raise _other_format(study, found)
+    try:
+        return _as_written(stored, _SETTINGS)
+    except ShapeError as error:
+        raise _changed(study, "settings", error) from error
 
 
 def write_settings(study: optuna.Study, seed: int, n_calibration: int | None) -> None:
@@ -254,7 +324,7 @@ def write_settings(study: optuna.Study, seed: int, n_calibration: int | None) ->
         # Drawn once: it makes the order of bets random, and the same for the same question.
         "entropy": secrets.randbits(53),
     }
-    study.set_user_attr(SETTINGS_KEY, settings)
+    study.set_user_attr(SETTINGS_KEY, {**settings, "digest": digest_of(settings)})
 
 
 def store_evaluation(
@@ -287,14 +357,43 @@ def store_evaluation(
     artifacts = {"validation": put(store, validation_blob)}
     if calibration_blob is not None:
         artifacts["calibration"] = put(store, calibration_blob)
+    return _record(validation, n_calibration, artifacts)
+
+
+def record_again(
+    study: optuna.Study, problem: Problem, trial: FrozenTrial, written: Record
+) -> Record:
+    """Compute the record of a trial again from the losses that it says are stored.
+
+    Only `verify` calls this, after the plan: of calibration losses the examples are counted.
+    """
+    n_calibration = None
+    if "calibration" in written.artifacts:
+        sealed = read_calibration(study, problem, trial)
+        n_calibration = calibration_losses(problem, sealed).n_examples
+    validation = validation_losses(problem, read_validation(study, problem, trial))
+    return _record(validation, n_calibration, written.artifacts)
+
+
+def _record(
+    validation: ValidationLosses,
+    n_calibration: int | None,
+    artifacts: Mapping[str, Mapping[str, str]],
+) -> Record:
+    """Make the record of one configuration from its losses."""
     return Record(
         risks={name: _risk_record(losses) for name, losses in validation.risks.items()},
         free=float(validation.free[0]),
-        free_error=None if validation.free_error is None else float(validation.free_error[0]),
+        free_error=_finite(validation.free_error),
         n_validation=validation.n_examples,
         n_calibration=n_calibration,
         artifacts=artifacts,
     )
+
+
+def _finite(errors: Array | None) -> float | None:
+    """Return the standard error of one configuration; None where it is unknown or overflows."""
+    return None if errors is None or not np.isfinite(errors[0]) else float(errors[0])
 
 
 def _risk_record(losses: RiskLosses) -> RiskRecord:
@@ -303,10 +402,13 @@ def _risk_record(losses: RiskLosses) -> RiskRecord:
     return RiskRecord(digest=digest, changes=changes, **losses.summary.record(0))
 
 
-def record_of(trial: FrozenTrial) -> Record | None:
+def _read_record(trial: FrozenTrial) -> Record | None:
     """Read the record of a trial; None where it carries no losses."""
     stored = trial.user_attrs.get(RECORD_KEY)
     return None if stored is None else Record.from_json(stored)
+
+
+record_of = Remembered(_read_record)
 
 
 def read_calibration(study: optuna.Study, problem: Problem, trial: FrozenTrial) -> LossMapping:
@@ -342,7 +444,13 @@ def _entry(study: optuna.Study, trial: FrozenTrial, split: SplitName) -> Mapping
     record = record_of(trial)
     entry = None if record is None else record.artifacts.get(split)
     if entry is None and split == "calibration":
-        entry = study.user_attrs.get(f"{CALIBRATION_KEY}{trial.number}")
+        entry = attributes_of(study).get(f"{CALIBRATION_KEY}{trial.number}")
+        try:
+            optional(_ARTIFACT)(
+                entry, f"the place of the calibration losses of trial {trial.number}"
+            )
+        except ShapeError as error:
+            raise _changed(study, "attributes", error) from error
     return entry
 
 
@@ -359,7 +467,7 @@ def write_calibration(
     stored = decode(blob)
     record = record_of(trial)
     assert record is not None
-    check_disjoint(validation_of(problem, [record]), calibration_of(problem, [stored], 1))
+    check_disjoint(validation_of(problem, [record]), calibration_losses(problem, stored))
     study.set_user_attr(f"{CALIBRATION_KEY}{trial.number}", put(store_of(study), blob))
     return stored
 
@@ -454,8 +562,3 @@ def _check_same(name: str, column: Array, values: Array) -> None:
             f"{name!r} differs between trials. Evaluate all trials on the same examples, in the "
             f"same order."
         )
-
-
-def calibration_of(problem: Problem, tables: Iterable[LossMapping], n: int) -> CalibrationLosses:
-    """Join and check the calibration losses of ``n`` trials."""
-    return calibration_losses(problem, joined(problem, tables, n))

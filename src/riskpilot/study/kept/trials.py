@@ -1,18 +1,35 @@
 """The trials of a study as search, selection and status see them: finished, running, failed."""
 
+import weakref
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution
+from optuna.search_space import IntersectionSearchSpace
 from optuna.trial import FrozenTrial, TrialState
 
-from riskpilot.errors import StudyError
-from riskpilot.study.kept.records import Record, record_of
+from riskpilot.study.kept.records import RECORD_KEY, Record, record_of
+from riskpilot.study.storages import trials_of
+
+__all__ = [
+    "PROPOSAL_KEY",
+    "Finished",
+    "comparable",
+    "finished",
+    "finished_among",
+    "has_losses",
+    "n_calibration_of",
+    "nothing_new",
+    "shared_space",
+    "split_trials",
+    "trials_of",
+]
 
 # The configuration that a trial is about to try, for other workers to see before it has begun.
 PROPOSAL_KEY = "riskpilot:proposal"
+_TO_BE_EVALUATED = (TrialState.RUNNING, TrialState.WAITING)
 
 
 @dataclass(frozen=True)
@@ -28,18 +45,15 @@ class Finished:
     without_losses: tuple[int, ...]
 
 
-def trials_of(
-    study: optuna.Study, states: Container[TrialState] | None = None
-) -> list[FrozenTrial]:
-    """Read the trials of a study, or refuse a storage in which one of them is damaged."""
-    try:
-        return study.get_trials(deepcopy=False, states=states)
-    except (KeyError, TypeError, ValueError) as error:
-        raise StudyError(
-            f"The trials of the study {study.study_name!r} must be as Optuna wrote them, but one "
-            f"cannot be read ({type(error).__name__}: {error}). The storage was changed from "
-            f"outside; restore it from a copy."
-        ) from error
+def shared_space(study: optuna.Study) -> dict[str, BaseDistribution]:
+    """Return the parameters that all finished trials of a study have, with their ranges."""
+    return _shared_spaces.setdefault(study, IntersectionSearchSpace()).calculate(study)
+
+
+# Optuna looks only at the trials that are new since it was asked before.
+_shared_spaces: weakref.WeakKeyDictionary[optuna.Study, IntersectionSearchSpace] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def finished(study: optuna.Study) -> Finished:
@@ -63,28 +77,56 @@ def n_calibration_of(records: Sequence[Record], stated: int | None) -> int | Non
     return next((r.n_calibration for r in reversed(records) if r.n_calibration), stated)
 
 
+def comparable(
+    trials: Iterable[FrozenTrial], search_space: Mapping[str, BaseDistribution]
+) -> list[FrozenTrial]:
+    """Return the finished trials that carry losses and have every parameter of a search space."""
+    names = search_space.keys()
+    return [trial for trial in trials if has_losses(trial) and names <= trial.params.keys()]
+
+
+def has_losses(trial: FrozenTrial) -> bool:
+    """Tell whether a trial is finished and carries losses, without reading its record."""
+    return trial.state == TrialState.COMPLETE and trial.user_attrs.get(RECORD_KEY) is not None
+
+
+def nothing_new(
+    trials: Sequence[FrozenTrial],
+    search_space: Mapping[str, BaseDistribution],
+    known: Container[int | None],
+) -> list[dict[str, Any]]:
+    """Return the configurations that will bring nothing new, and that proposals stay away from.
+
+    Other workers evaluate them, are about to, or have just done so; they wait in line, because a
+    worker died; or they failed and would probably fail again. They count as if they had met their
+    means, so that proposals leave their neighbourhood, too. ``known``: the numbers of the trials
+    whose results are known, and of the one that asks.
+    """
+    # A trial whose worker died says nothing about its configuration, which another one tries.
+    histories = [trial.system_attrs.get("retry_history") for trial in trials]
+    lists = [history for history in histories if isinstance(history, list)]
+    retried = {number for numbers in lists for number in numbers if isinstance(number, int)}
+    found = []
+    for trial in trials:
+        if trial.number in known:
+            continue
+        failed = trial.state == TrialState.FAIL and trial.number not in retried
+        if failed or trial.state in _TO_BE_EVALUATED or has_losses(trial):
+            proposed = trial.system_attrs.get(PROPOSAL_KEY)
+            params = {**(proposed if isinstance(proposed, Mapping) else {}), **trial.params}
+            if search_space.keys() <= params.keys():
+                found.append(params)
+    return found
+
+
 def split_trials(
     study: optuna.Study, current: int | None, search_space: Mapping[str, BaseDistribution]
 ) -> tuple[Finished, list[dict[str, Any]]]:
     """Read what a proposal may know of the other trials: results, and places to stay away from.
 
-    The second part holds configurations that will bring nothing new: other workers evaluate them
-    or are about to, or they failed and would probably fail again. Both count as if they had met
-    their means, so that proposals leave their neighbourhood, too. ``current``: the number of the
-    trial that asks.
+    ``current``: the number of the trial that asks.
     """
     trials = trials_of(study)
-    # A trial whose worker died says nothing about its configuration, which another one tries.
-    retried = {number for t in trials for number in t.system_attrs.get("retry_history", ())}
-    known, pending = [], []
-    for other in trials:
-        params = {**other.system_attrs.get(PROPOSAL_KEY, {}), **other.params}
-        if not search_space.keys() <= params.keys() or other.number == current:
-            continue
-        if other.state == TrialState.COMPLETE:
-            known.append(other)
-        elif other.state == TrialState.RUNNING or (
-            other.state == TrialState.FAIL and other.number not in retried
-        ):
-            pending.append(params)
-    return finished_among(known), pending
+    done = [trial for trial in comparable(trials, search_space) if trial.number != current]
+    known = {current, *(trial.number for trial in done)}
+    return finished_among(done), nothing_new(trials, search_space, known)

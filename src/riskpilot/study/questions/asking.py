@@ -25,13 +25,13 @@ from riskpilot.guarantee import (
     question_digest,
     run_test,
 )
-from riskpilot.losses import LossMapping, ValidationLosses
+from riskpilot.losses import LossMapping, ValidationLosses, calibration_losses
 from riskpilot.problem import Problem
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
 from riskpilot.study.kept.records import (
-    calibration_of,
     check_validation_size,
     has_calibration,
+    joined,
     problem_of,
     read_calibration,
     settings_of,
@@ -119,8 +119,9 @@ def select(
     candidates = [trials[row] for row in question.plan.order]
     # Everything above saw validation alone. From here on calibration is open.
     tables = (_calibration(study, tested, trial, calibrate) for trial in candidates)
-    opened = calibration_of(tested, tables, len(candidates))
-    use = enter(study, question, opened)
+    given = joined(tested, tables, len(candidates))
+    opened = calibration_losses(tested, given)
+    use = enter(study, question, opened, given)
     result = run_test(question.plan, opened, procedure, range(len(candidates)))
     assert question.configs is not None
     assert question.trials is not None

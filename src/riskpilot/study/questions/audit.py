@@ -1,8 +1,8 @@
 """Certificates checked against what they were made of: losses, the study's ledger, a seal."""
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,9 @@ import numpy as np
 import optuna
 from optuna.search_space import intersection_search_space
 
-from riskpilot.common import canonical, parse, signed_files
+from riskpilot.common import canonical, nearly_equal, parse, plain, signed_files
 from riskpilot.common.arrays import FloatArray
-from riskpilot.errors import CertificateError, RiskpilotError, StudyError
+from riskpilot.errors import CertificateError, LossError, RiskpilotError, StudyError
 from riskpilot.guarantee import (
     SCHEMA,
     Certificate,
@@ -35,13 +35,15 @@ from riskpilot.selection import (
     ledger_beside,
     read_ledger,
     wanted_columns,
+    whole_table,
 )
 from riskpilot.study.as_tables import is_storage, open_study, study_losses
-from riskpilot.study.kept.trials import finished
+from riskpilot.study.kept.records import Record, problem_of, record_again, settings_of
+from riskpilot.study.kept.trials import Finished, finished
 from riskpilot.study.questions.asking import space_as_json, space_from_json
 from riskpilot.study.questions.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
 from riskpilot.study.smoothing import smoothed_risks
-from riskpilot.tables import Columns, is_archive, open_table, read_losses
+from riskpilot.tables import Columns, is_archive, open_table
 
 
 def verify(
@@ -128,10 +130,11 @@ def audit(
     A certificate that was edited does not hold; a file that never was one raises an error.
     """
     sealed = None if seal is None else Seal.load(seal)
+    text = signed_files.load(path, "certificate")
     try:
-        certificate = Certificate.load(path)
+        certificate = Certificate.from_json(text)
     except CertificateError as error:
-        if not _was_certificate(path):
+        if not _was_certificate(text):
             raise
         return Verification((str(error),))  # it was edited, so that no losses can confirm it
     if is_storage(losses):
@@ -144,16 +147,17 @@ def audit(
             "the counts: riskpilot.verify(certificate, validation=..., calibration=...)."
         )
     if certificate.table is not None and not is_archive(losses):
-        return _audit_long_table(certificate, problem, losses, sealed)
-    table = read_losses(losses, problem.labels)
-    table = table.only([*problem.names, *problem.beside], problem.minimize)
-    return verify(
-        certificate,
-        validation=table.validation,
-        calibration=table.calibration,
-        configs=table.configs,
-        seal=sealed,
-    )
+        found = _audit_long_table(certificate, problem, losses, sealed)
+    else:
+        table = whole_table(problem, losses)
+        found = verify(
+            certificate,
+            validation=table.validation,
+            calibration=table.calibration,
+            configs=table.configs,
+            seal=sealed,
+        )
+    return _with_ledger(found, certificate, ledger_beside(losses))
 
 
 def _audit_long_table(
@@ -171,22 +175,33 @@ def _audit_long_table(
                     f"that {certificate.n_configs:,} were considered",
                 )
             )
-        found = verify(
+        return verify(
             certificate,
             validation=table.read("validation", free=problem.minimize),
             calibration=table.read("calibration", rows=rows, free=problem.minimize),
             configs=table.configs,
             seal=seal,
         )
-    by_ledger = _differences_from_file_ledger(certificate, ledger_beside(losses))
-    return replace(found, differences=(*found.differences, *by_ledger))
+
+
+_FILE_LEDGER_KNOWS = "number, date and versions, which the ledger beside the table knows"
+_FILE_LEDGER_IS_OLD = (
+    "that nobody wrote the ledger beside the table anew; an earlier copy of it would show it"
+)
+
+
+def _with_ledger(found: Verification, certificate: Certificate, path: Path) -> Verification:
+    """Compare a certificate with the ledger beside the table, where it names one that is there."""
+    if _FILE_LEDGER_KNOWS not in found.trusted or not path.exists():
+        return found
+    differences = _differences_from_file_ledger(certificate, path)
+    trusted = [_FILE_LEDGER_IS_OLD if one == _FILE_LEDGER_KNOWS else one for one in found.trusted]
+    return Verification((*found.differences, *differences), tuple(trusted))
 
 
 def _differences_from_file_ledger(certificate: Certificate, path: Path) -> list[str]:
-    """Compare a certificate with the ledger beside the table, where it names one that is there."""
+    """Describe what the entry of a question in a ledger beside a table says otherwise."""
     named = certificate.use["ledger"]
-    if named is None or not path.exists():
-        return []
     entry = next((one for one in read_ledger(path) if one["digest"] == named), None)
     if entry is None:
         return ["the ledger beside the table has no such question"]
@@ -195,6 +210,7 @@ def _differences_from_file_ledger(certificate: Certificate, path: Path) -> list[
         "plan": certificate.plan_digest,
         "calibration": certificate.calibration_digest,
         "created": certificate.created,
+        "versions": certificate.versions,
     }
     return [
         f"the ledger beside the table has the {_ENTRY_WORDS.get(name, name)} {entry[name]}, the "
@@ -204,10 +220,10 @@ def _differences_from_file_ledger(certificate: Certificate, path: Path) -> list[
     ]
 
 
-def _was_certificate(path: Path) -> bool:
-    """Tell whether a file that cannot be read as a certificate was one before it was changed."""
+def _was_certificate(text: str) -> bool:
+    """Tell whether a text that cannot be read as a certificate was one before it was changed."""
     try:
-        data = parse(signed_files.load(path, "certificate"))
+        data = parse(text)
     except ValueError:
         return False
     return isinstance(data, dict) and data.get("schema") == SCHEMA
@@ -305,8 +321,10 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
         return None, ["the ledger has no such question: it is another study's, or it lost entries"]
     differences = _differences_from_entry(entry, certificate)
     differences += _differences_from_outcome(answers.get(entry["use"]), certificate)
+    differences += _differences_from_settings(study, certificate)
     wanted = set(trials_of(entry))
-    trials = [trial for trial in finished(study).trials if trial.number in wanted]
+    done = finished(study)
+    trials = [trial for trial in done.trials if trial.number in wanted]
     gone = sorted(wanted - {trial.number for trial in trials})
     if gone:
         lost = f"trial {gone[0]} was considered, and is not among the study's finished trials"
@@ -314,6 +332,7 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
     rows = [candidate["row"] for candidate in certificate.candidates]
     try:
         table = study_losses(study, wanted, rows)
+        differences += _differences_from_records(study, done, wanted)
     except StudyError as error:
         if not differences:  # the losses are damaged, not the certificate
             raise
@@ -358,6 +377,48 @@ def _differences_from_entry(entry: Mapping[str, Any], certificate: Certificate) 
             f"{certificate.use['number']} by the certificate"
         )
     return differences
+
+
+def _differences_from_settings(study: optuna.Study, certificate: Certificate) -> list[str]:
+    """Compare the seeds of a certificate with the settings that the study keeps."""
+    settings = settings_of(study)
+    expected = {"search": settings.get("seed"), "entropy": settings.get("entropy")}
+    return [
+        f"the settings of the study have the {name} seed {_brief(value)}, the certificate has "
+        f"{certificate.seeds[name]}"
+        for name, value in expected.items()
+        # Randomness of its own is in a certificate where the validation losses had too little.
+        if certificate.seeds[name] not in ((None, value) if name == "entropy" else (value,))
+    ]
+
+
+def _differences_from_records(
+    study: optuna.Study, done: Finished, wanted: Container[int]
+) -> list[str]:
+    """Compare what the considered trials say openly with the losses that are stored for them."""
+    problem = problem_of(study)
+    differences = []
+    for trial, written in zip(done.trials, done.records, strict=True):
+        if trial.number not in wanted:
+            continue
+        try:
+            again = record_again(study, problem, trial, written)
+        except LossError as error:
+            differences.append(f"the losses of trial {trial.number} cannot be used: {error}")
+            continue
+        differences += [
+            f"the losses of trial {trial.number} lead to {words}"
+            for words in _differing_fields(again, written)
+        ]
+    return differences
+
+
+def _differing_fields(found: Record, written: Record) -> Iterator[str]:
+    """Name every field of a record that differs from what the losses lead to."""
+    one, other = plain(found.to_json()), plain(written.to_json())
+    for name, value in one.items():
+        if not nearly_equal(value, other[name]):
+            yield f"{name} {_brief(value)}, its record has {_brief(other[name])}"
 
 
 def _differences_from_outcome(
@@ -426,7 +487,7 @@ def _trusted(
             "date and versions, and that no other question was put to the same losses: there is "
             "no ledger"
             if certificate.use["ledger"] is None
-            else "number, date and versions, which the ledger beside the table knows"
+            else _FILE_LEDGER_KNOWS
         )
     elif study is None:
         trusted.append(

@@ -1,13 +1,16 @@
 """The ledger of a study: every question to its calibration data, and every answer, in a chain."""
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import optuna
 from scipy.special import gammaln
 
 from riskpilot.common import (
+    IntArray,
     ShapeError,
     anything,
     digest,
@@ -32,8 +35,8 @@ from riskpilot.guarantee import (
     question_digest,
     stamp,
 )
-from riskpilot.losses import CalibrationLosses, RiskLosses
-from riskpilot.study.kept.records import LEDGER_KEY, require_study
+from riskpilot.losses import CalibrationLosses, LossMapping
+from riskpilot.study.kept.records import LEDGER_KEY, attributes_of, require_study
 from riskpilot.study.storages import exclusive, storage_of
 
 _HEAD_KEY = f"{LEDGER_KEY}:head"
@@ -134,10 +137,13 @@ def use_of(entry: Mapping[str, Any]) -> Use:
     )
 
 
-def enter(study: optuna.Study, question: Question, calibration: CalibrationLosses) -> Use:
+def enter(
+    study: optuna.Study, question: Question, calibration: CalibrationLosses, given: LossMapping
+) -> Use:
     """Record a question before its answer is known; the same one keeps its number and date.
 
-    ``calibration``: the losses of the candidates, in testing order.
+    ``calibration``: the losses of the candidates, in testing order; ``given``: the same as they
+    were given, shape (n_candidates, m) for each risk.
     """
     asked, losses = question.entry, calibration.digest()
     with exclusive(study, whole_storage=True):
@@ -147,7 +153,7 @@ def enter(study: optuna.Study, question: Question, calibration: CalibrationLosse
                 _check_calibration(study, entry, losses)
                 _set_head(study, entries)
                 return use_of(entry)
-        rows = _telling_rows(calibration)
+        rows = _telling_rows([given[name] for name in question.problem.names])
         entry = {
             "use": len(entries) + 1,
             **asked,
@@ -191,7 +197,7 @@ def entry_of(certificate: Certificate, entries: Sequence[dict[str, Any]]) -> dic
 def _read(study: optuna.Study) -> tuple[list[dict[str, Any]], dict[int, dict[str, Any]]]:
     """Read the entries and the outcomes, if both are whole."""
     require_study(study)
-    attributes = study.user_attrs
+    attributes = attributes_of(study)
     entries, head = attributes.get(LEDGER_KEY, []), attributes.get(_HEAD_KEY)
     found = {key: value for key, value in attributes.items() if key.startswith(_OUTCOME_KEY)}
     name = study.study_name
@@ -267,7 +273,10 @@ def _check_outcomes(
 
 def _is_itself(content: Mapping[str, Any]) -> bool:
     """Tell whether an entry or an outcome has the digest that it carries."""
-    return bool(content["digest"] == _own_digest(content))
+    try:
+        return bool(content["digest"] == _own_digest(content))
+    except (RecursionError, ValueError):  # a number that JSON does not have was never written
+        return False
 
 
 def _own_digest(content: Mapping[str, Any]) -> str:
@@ -278,7 +287,7 @@ def _own_digest(content: Mapping[str, Any]) -> str:
 def _set_head(study: optuna.Study, entries: Sequence[Mapping[str, Any]]) -> None:
     """Write the number of entries and the digest of the last one beside the ledger."""
     head = {"count": len(entries), "digest": entries[-1]["digest"]}
-    if study.user_attrs.get(_HEAD_KEY) != head:
+    if attributes_of(study).get(_HEAD_KEY) != head:
         study.set_user_attr(_HEAD_KEY, head)
 
 
@@ -292,27 +301,38 @@ def _check_calibration(study: optuna.Study, entry: Mapping[str, Any], losses: st
         )
 
 
-def _telling_rows(calibration: CalibrationLosses) -> list[str]:
-    """Return short digests of the candidates' losses, for losses that another sample hardly has."""
-    return sorted(
-        {
-            losses.row_digests[row].hex()[:16]
-            for losses in calibration.risks.values()
-            for row in range(calibration.n_configs)
-            if _log_orders(losses, row) > np.log(1e9)
-        }
-    )
+def _telling_rows(tables: Iterable[npt.ArrayLike]) -> list[str]:
+    """Return short digests of the candidates' losses, for losses that another sample hardly has.
+
+    A digest is that of the examples' places when they are sorted by their losses, equal losses in
+    one place. It does not hang on what a risk makes of the losses: on weights and groups, the
+    declared range, a reference, their type and unit.
+    """
+    # The same losses may be given in single precision, where some can no longer be told apart.
+    kinds = (np.float64, np.float32)
+    # Row by row, because the losses of all candidates may be all that the memory holds.
+    places = (_places(row, kind) for table in tables for row in np.asarray(table) for kind in kinds)
+    return sorted({_digest(row) for row in places if _log_orders(row) > np.log(1e9)})
 
 
-def _log_orders(losses: RiskLosses, row: int) -> float:
+def _places(losses: npt.NDArray[Any], kind: type[np.floating[Any]]) -> IntArray:
+    """Number the different losses of a row from the smallest on; those that do not count are last.
+
+    ``kind``: the precision in which they are compared.
+    """
+    with np.errstate(over="ignore"):  # beyond the range of single precision all are alike
+        compared = losses.astype(kind)
+    return np.unique(compared, return_inverse=True)[1].astype(np.int64)
+
+
+def _digest(places: IntArray) -> str:
+    """Compute the short digest of a row."""
+    return hashlib.sha256(places.astype("<i8").tobytes()).hexdigest()[:16]
+
+
+def _log_orders(places: IntArray) -> float:
     """Compute the logarithm of the number of orders in which the losses of a row could stand."""
-    assert losses.values is not None
-    if losses.packed:
-        ones = int(np.bitwise_count(losses.values[row]).sum())
-        counts = np.array([ones, losses.n_examples - ones])
-    else:
-        counts = np.unique(losses.values[row], return_counts=True)[1]
-    return float(gammaln(losses.n_examples + 1) - gammaln(counts + 1).sum())
+    return float(gammaln(len(places) + 1) - gammaln(np.bincount(places) + 1).sum())
 
 
 def _asked_elsewhere(study: optuna.Study, rows: Sequence[str]) -> list[dict[str, Any]]:

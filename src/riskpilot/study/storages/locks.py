@@ -1,69 +1,192 @@
-"""Locks between workers, held by a file, a PostgreSQL database, or this process alone."""
+"""Locks between workers, held by a file, a PostgreSQL database, or this process alone.
 
+The lock around a proposal is a lease: a worker that is stopped while it holds the lock loses it
+after a while, and the next one goes on. The stopped worker, when it continues, can see that it lost
+the lock, and decides again. The lock around the ledger is no lease, because two entries that are
+written at once would be one.
+"""
+
+import contextlib
+import os
 import threading
-import zlib
-from collections.abc import Iterator
+import time
+import uuid
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 
 import optuna
-from optuna.storages import RDBStorage
 from optuna.storages.journal import JournalFileOpenLock
 
 from riskpilot.study.storages.location import file_of
+from riskpilot.study.storages.notices import say
 from riskpilot.study.storages.optuna_internals import sql_storage_of, storage_of
+from riskpilot.study.storages.patience import patience_with
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+LEASE_SECONDS = 30.0  # a proposal takes less than a second
+_QUIET_SECONDS = 10.0  # how long a worker waits before it says so
+_FIRST_PAUSE = 0.0005
+_LONGEST_PAUSE = 0.02
+
 _threads = threading.RLock()
 
 
 @contextmanager
-def exclusive(study: optuna.Study, *, whole_storage: bool = False) -> Iterator[None]:
-    """Let one worker at a time into the block.
+def exclusive(study: optuna.Study, *, whole_storage: bool = False) -> Iterator[Callable[[], bool]]:
+    """Let one worker at a time into the block, which gets a function that tells if it still holds.
 
     Processes that share a SQLite file, a journal file or a PostgreSQL database exclude each other.
     With any other storage only the threads of this process do. ``whole_storage``: exclude the
-    writers to all studies of the storage, not to this one alone; a file has one lock anyway.
+    writers to the ledgers of all studies of the storage; this lock is not a lease.
     """
     storage = storage_of(study)
     path, sql = file_of(storage), sql_storage_of(storage)
+    lease = None if whole_storage else LEASE_SECONDS
     with _threads:
         if path is not None:
-            with file_lock(path, "proposal"):
-                yield
+            purpose = "ledger" if whole_storage else "proposal"
+            with patience_with(storage)(lambda: file_lock(path, purpose, lease)) as lock:
+                yield lambda: lock is None or _is_at(lock, _place(path, purpose))
         elif sql is not None and sql.engine.dialect.name == "postgresql":
-            with _advisory_lock(sql, ", all studies" if whole_storage else f":{study.study_name}"):
-                yield
+            from riskpilot.study.storages.sql import advisory_lock  # it loads SQLAlchemy
+
+            studies = ", all studies" if whole_storage else f":{study.study_name}"
+            with advisory_lock(sql, studies, lease) as is_held:
+                yield is_held
         else:
-            yield
+            yield lambda: True
 
 
-@contextmanager
-def file_lock(path: Path, purpose: str) -> Iterator[None]:
-    """Hold the lock for one purpose that lies beside a file."""
-    if fcntl is None:
-        lock = JournalFileOpenLock(f"{path}.{purpose}")
-        lock.acquire()
-        try:
-            yield
-        finally:
-            lock.release()
-        return
+def file_lock(
+    path: Path, purpose: str, lease: float | None = None
+) -> contextlib.AbstractContextManager[FileIO | None]:
+    """Wait for the lock for one purpose that lies beside a file; it is held until it is closed.
+
+    ``lease``: after how many seconds with the same holder the next one goes on without it.
+    """
     # A lock of the operating system is free as soon as its holder dies. A lock that consists in
     # the existence of a file is not.
-    with Path(f"{path}.{purpose}-lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    return _existence_lock(path, purpose) if fcntl is None else _locked(path, purpose, lease)
 
 
 @contextmanager
-def _advisory_lock(sql: RDBStorage, purpose: str) -> Iterator[None]:
-    """Hold a PostgreSQL lock. It ends with the transaction, so also with a crash."""
-    key = zlib.crc32(f"riskpilot{purpose}".encode())
-    with sql.engine.begin() as connection:
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({key})")
+def _existence_lock(path: Path, purpose: str) -> Iterator[None]:
+    """Hold a lock that consists in the existence of a file."""
+    lock = JournalFileOpenLock(f"{path}.{purpose}")
+    lock.acquire()
+    try:
         yield
+    finally:
+        lock.release()
+
+
+def _locked(path: Path, purpose: str, lease: float | None) -> FileIO:
+    """Wait for a lock, and return the open file that holds it until it is closed."""
+    place = _place(path, purpose)
+    seen: tuple[int, bytes] | None = None
+    since = begun = time.monotonic()
+    pause, has_said = _FIRST_PAUSE, False
+    while True:
+        file = place.open("a+b", buffering=0)
+        if _is_free(file) and _is_current(file, place):
+            return _signed(file)
+        holder = _holder(file)
+        file.close()
+        now = time.monotonic()
+        if holder != seen:
+            seen, since = holder, now
+        elif lease is not None and now - since > lease:
+            taken = _taken_over(place, holder)
+            if taken is not None:
+                say(
+                    f"A worker{_process(holder)} has held the {purpose} lock of {path} for "
+                    f"{lease:g} seconds, so that it may have been stopped; this worker goes on."
+                )
+                return taken
+        elif lease is None and now - begun > _QUIET_SECONDS and not has_said:
+            has_said = True
+            say(
+                f"This worker waits for the {purpose} lock of {path}, which another one"
+                f"{_process(holder)} holds. If that one was stopped, let it go on or end it."
+            )
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _is_free(file: FileIO) -> bool:
+    """Lock an open file if nobody has; tell whether that was so."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _place(path: Path, purpose: str) -> Path:
+    """Return where the lock for a purpose lies."""
+    return Path(f"{path}.{purpose}-lock")
+
+
+def _is_current(file: FileIO, place: Path) -> bool:
+    """Tell whether an open file is still the one at its place; if not, it is closed."""
+    if _is_at(file, place):
+        return True
+    file.close()
+    return False
+
+
+def _is_at(file: FileIO, place: Path) -> bool:
+    """Tell whether an open file is the one at a place."""
+    try:
+        return os.fstat(file.fileno()).st_ino == place.stat().st_ino
+    except FileNotFoundError:
+        return False
+
+
+def _signed(file: FileIO) -> FileIO:
+    """Write into a lock who holds it, so that those who wait see when its holder changes."""
+    with contextlib.suppress(OSError):  # a full disk must not keep anybody from the lock
+        file.truncate(0)
+        file.write(f"{os.getpid()} {uuid.uuid4()}".encode())
+    return file
+
+
+def _holder(file: FileIO) -> tuple[int, bytes]:
+    """Return what tells one holder of a lock from the next: the file, and what is written in it."""
+    if file.closed:
+        return 0, b""
+    file.seek(0)
+    return os.fstat(file.fileno()).st_ino, file.read(100)
+
+
+def _process(holder: tuple[int, bytes]) -> str:
+    """Name the process that holds a lock, as words within a sentence."""
+    number, _, _ = holder[1].partition(b" ")
+    return f" (process {number.decode()})" if number.isdigit() else ""
+
+
+def _taken_over(place: Path, stale: tuple[int, bytes]) -> FileIO | None:
+    """Put a lock of this process in the place of a stale one; None where another was faster.
+
+    The stopped worker keeps its lock on a file that has no name any more.
+    """
+    with place.with_name(f"{place.name.removesuffix('-lock')}-takeover-lock").open(
+        "ab", 0
+    ) as guard:
+        if not _is_free(guard):
+            return None
+        with place.open("a+b", buffering=0) as current:
+            if _holder(current) != stale:
+                return None
+        fresh_place = place.with_name(f"{place.name}.{uuid.uuid4()}")
+        fresh = fresh_place.open("a+b", buffering=0)
+        fcntl.flock(fresh, fcntl.LOCK_EX)
+        _signed(fresh)
+        fresh_place.replace(place)
+        return fresh

@@ -4,34 +4,32 @@ import functools
 import logging
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import optuna
-from optuna.exceptions import ExperimentalWarning, StorageInternalError
-from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.exceptions import ExperimentalWarning
+from optuna.storages import BaseStorage, RDBStorage
 
-from riskpilot.errors import RiskpilotError, StudyError
+from riskpilot.errors import RiskpilotError, StudyError, raise_alone, shown
 from riskpilot.study.storages.addresses import (
     JOURNAL_FILES,
     SQLITE_FILES,
     hide_password,
+    is_certain,
     without_password,
 )
-from riskpilot.study.storages.heartbeats import GRACE_SECONDS, HEARTBEAT_SECONDS, queue_again
-from riskpilot.study.storages.location import is_in_memory
+from riskpilot.study.storages.heartbeats import GRACE_SECONDS, HEARTBEAT_SECONDS
+from riskpilot.study.storages.journal import Journal, JournalFile
+from riskpilot.study.storages.location import address_of, is_in_memory
 from riskpilot.study.storages.optuna_internals import unexpected
+from riskpilot.study.storages.patience import PATIENCE_SECONDS, patience_with
+from riskpilot.study.storages.retries import queue_again
 
 logger = logging.getLogger("riskpilot")
-
-_BUSY_SECONDS = 60  # how long a writer waits for another one's lock on a SQLite file
-_RECYCLE_SECONDS = 300  # an evaluation may outlive a connection that nobody uses meanwhile
-
-_UNUSABLE = (ImportError, StorageInternalError, OSError, RuntimeError, ValueError)
 
 
 def open_storage(
@@ -39,11 +37,13 @@ def open_storage(
     *,
     heartbeat_seconds: int = HEARTBEAT_SECONDS,
     grace_seconds: int = GRACE_SECONDS,
+    patience_seconds: float = PATIENCE_SECONDS,
+    wait: bool = False,
 ) -> str | BaseStorage:
     """Open the storage at an address, or in a SQLite or journal file.
 
-    An SQL storage that is opened here gets heartbeats: a trial whose worker is gone is marked as
-    failed and queued again with the same configuration. A journal file has none.
+    A storage that is opened here gets heartbeats: a trial whose worker is gone is marked as failed
+    and queued again with the same configuration.
 
     Parameters
     ----------
@@ -54,6 +54,12 @@ def open_storage(
         How often a worker says that it lives.
     grace_seconds : int, default 180
         After how long a silence the trial of a worker is given to another one.
+    patience_seconds : float, default 600
+        How long a storage that does not answer is waited for, whether its server restarts, its
+        connection is cut or its disk is full.
+    wait : bool, default False
+        Whether a database that does not answer is waited for already when it is opened, as a
+        worker does that joins a study. By default it is an error.
 
     Returns
     -------
@@ -64,9 +70,8 @@ def open_storage(
     Raises
     ------
     StudyError
-        If the address is neither one of a database nor a file of a known kind.
-    StorageInternalError
-        If the database cannot be opened.
+        If the address is neither one of a database nor a file of a known kind, or if the database
+        cannot be opened.
 
     Examples
     --------
@@ -76,17 +81,20 @@ def open_storage(
     address = str(address)
     suffix = Path(address).suffix.lower()
     if "://" not in address and suffix in JOURNAL_FILES:
-        return JournalStorage(JournalFileBackend(address))
+        return Journal(JournalFile(address, patience_seconds), heartbeat_seconds, grace_seconds)
     if "://" not in address and suffix in SQLITE_FILES:
         address = f"sqlite:///{address}"
     if "://" not in address:
         raise StudyError(
             f"A storage is an address such as sqlite:///study.db or a file that ends in "
-            f"{', '.join((*SQLITE_FILES, *JOURNAL_FILES))}, but it is {address!r}. Name one."
+            f"{', '.join((*SQLITE_FILES, *JOURNAL_FILES))}, but it is "
+            f"{hide_password(address)!r}. Name one."
         )
     if is_in_memory(address):
         return address
-    return _open_database(address, heartbeat_seconds, grace_seconds)
+    times = _Times(heartbeat_seconds, grace_seconds, patience_seconds)
+    with clear_errors(address):
+        return _open_database(address, times, wait)
 
 
 def existing_storage(address: str | Path) -> str | BaseStorage:
@@ -95,76 +103,100 @@ def existing_storage(address: str | Path) -> str | BaseStorage:
     if "://" not in address:
         _check_file(address, Path(address))
     elif not is_in_memory(address):
-        try:
+        with clear_errors(address):
             parts = urlsplit(address)
-        except ValueError as error:
-            raise StudyError(
-                f"The storage {hide_password(address)!r} cannot be opened: "
-                f"{without_password(str(error), address)}. Give an address such as "
-                f"sqlite:///study.db."
-            ) from None  # the chained error could show the password
         if parts.scheme.startswith("sqlite") and parts.path.strip("/"):
             _check_file(address, Path(parts.path[1:]))
-    with clear_errors(address):
-        return open_storage(address)
+    return open_storage(address)
 
 
 def _check_file(address: str, path: Path) -> None:
     """Refuse a file that does not exist; SQLite would make an empty one of a slip."""
     if not path.is_file():
         raise StudyError(
-            f"There is no study at {hide_password(address)!r}: the file {str(path)!r} does not "
-            f"exist. Give the path relative to the folder in which the command runs."
+            f"There is no study at {hide_password(address)!r}: the file "
+            f"{without_password(shown(str(path)), address)} does not exist. Give the path "
+            f"relative to the folder in which the command runs."
         )
 
 
 @contextmanager
-def clear_errors(
-    address: object, as_error: Callable[[str], Exception] = StudyError
-) -> Iterator[None]:
-    """Raise what a database says when it cannot be opened in one message, without the password."""
+def clear_errors(address: object) -> Iterator[None]:
+    """Raise what a database says when it cannot be opened in one message, without the password.
+
+    Whatever another library raises is dropped from the chain of errors, because it could show the
+    password.
+    """
     try:
         yield
     except RiskpilotError:
         raise
-    except _UNUSABLE as error:
-        shown = hide_password(str(address)) if isinstance(address, str | Path) else "given"
-        reason = without_password(f"{error}\n".splitlines()[0].rstrip(" ."), str(address))
-        raise as_error(
-            f"The storage {shown!r} cannot be opened: {reason or type(error).__name__}. Give an "
-            f"address such as sqlite:///study.db, and install the driver of its database."
-        ) from None  # the chained error could show the password
+    except Exception as error:
+        raise_alone(StudyError(_why_not(address, error)))
 
 
-def _open_database(address: str, heartbeat_seconds: int, grace_seconds: int) -> RDBStorage:
-    """Open an SQL storage with heartbeats."""
+def _why_not(address: object, error: Exception) -> str:
+    """Say why a storage cannot be opened, without its password."""
+    named = str(address) if isinstance(address, str | Path) else address_of(address)
+    if named is None:
+        storage, reason = f"of the type {type(address).__name__!r}", str(error)
+    else:
+        storage, reason = repr(hide_password(named)), without_password(str(error), named)
+    if named is not None and not is_certain(named):  # what is said of it could show any part of it
+        return (
+            f"The storage {storage} cannot be opened: it is not written as SCHEME://USER:PASSWORD@"
+            f"HOST/DATABASE ({type(error).__name__}). Write every other character of the password "
+            f"than letters and digits as its code, @ as %40 and : as %3A."
+        )
+    first_line = f"{reason}\n".splitlines()[0].rstrip(" .")
+    return (
+        f"The storage {storage} cannot be opened: {first_line or type(error).__name__}. Give an "
+        f"address such as sqlite:///study.db, and install the driver of its database."
+    )
+
+
+class _Times(NamedTuple):
+    """The times of a storage, in seconds: see `open_storage`."""
+
+    heartbeat: int
+    grace: int
+    patience: float
+
+
+def _open_database(address: str, times: _Times, wait: bool) -> RDBStorage:
+    """Open an SQL storage with heartbeats and patience."""
     # This function and those below are the door to SQLAlchemy. Its import takes about as long as
     # that of Optuna, and studies in memory or in a journal do not need it.
-    from riskpilot.study.storages.sql import opening_errors
+    from riskpilot.study.storages.sql import (
+        engine_options,
+        opening_errors,
+        opening_patience,
+    )
 
-    options: dict[str, Any] = {"pool_recycle": _RECYCLE_SECONDS}
-    if address.startswith("sqlite"):
-        options["connect_args"] = {"timeout": _BUSY_SECONDS}
-    with opening_errors(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)
-        storage = _storage_class(address)(
-            address,
-            engine_kwargs=options,
-            heartbeat_interval=heartbeat_seconds,
-            grace_period=grace_seconds,
-            heartbeat_stale_trial_callback=queue_again(),
-        )
+    def opened() -> RDBStorage:
+        with opening_errors(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            return _storage_class(address)(
+                address,
+                engine_kwargs=engine_options(address),
+                heartbeat_interval=times.heartbeat,
+                grace_period=times.grace,
+                heartbeat_stale_trial_callback=queue_again(),
+            )
+
+    storage = opening_patience(address, times.patience)(opened) if wait else opened()
+    patience_with(storage).seconds = times.patience
     weakref.finalize(storage, storage.engine.dispose)  # Optuna leaves its connections open
     return storage
 
 
 def _storage_class(address: str) -> type[RDBStorage]:
     """Choose the class for a database: Optuna's own where riskpilot has none that fits."""
-    from riskpilot.study.storages.sql import SqliteStorage, SqlStorage
+    from riskpilot.study.storages.sql import PostgresqlStorage, SqliteStorage
 
     if not address.startswith(("sqlite", "postgresql")) or not _optuna_is_known():
         return RDBStorage
-    return SqliteStorage if address.startswith("sqlite") else SqlStorage
+    return SqliteStorage if address.startswith("sqlite") else PostgresqlStorage
 
 
 @functools.cache  # the warning is logged once in a process

@@ -11,6 +11,7 @@ from typing import Any
 import optuna
 from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages._heartbeat import BaseHeartbeat
 from optuna.trial import FrozenTrial, TrialState
 
 # --- studies and trials --------------------------------------------------------------------------
@@ -29,6 +30,11 @@ def id_of(trial: optuna.Trial | FrozenTrial) -> int:
 def get_trial(study: optuna.Study, trial: optuna.Trial | FrozenTrial) -> FrozenTrial:
     """Read a trial from the storage as it stands now."""
     return storage_of(study).get_trial(id_of(trial))
+
+
+def system_attrs_of(trial: optuna.Trial) -> dict[str, Any]:
+    """Return the attributes that are not meant for users, as they were when the trial began."""
+    return trial._cached_frozen_trial.system_attrs
 
 
 def set_trial_state(study: optuna.Study, trial: FrozenTrial, state: TrialState) -> None:
@@ -86,9 +92,14 @@ def as_storage(storage: str | BaseStorage) -> BaseStorage:
     return optuna.storages.get_storage(storage)
 
 
+def behind_cache(storage: object) -> object:
+    """Return what is behind Optuna's cache: an SQL storage, or the file of a journal."""
+    return getattr(storage, "_backend", storage)
+
+
 def sql_storage_of(storage: object) -> RDBStorage | None:
     """Return the SQL storage that a storage is, or that Optuna's cache stands before, or None."""
-    behind = getattr(storage, "_backend", storage)
+    behind = behind_cache(storage)
     return behind if isinstance(behind, RDBStorage) else None
 
 
@@ -96,6 +107,17 @@ def journal_file_of(storage: JournalStorage) -> str | None:
     """Return the path of a journal, or None where it is not in a file."""
     path = getattr(getattr(storage, "_backend", None), "_file_path", None)
     return None if path is None else str(path)
+
+
+class AdaptedJournal(JournalStorage, BaseHeartbeat):
+    """Optuna's journal as a storage that may have heartbeats, under names of our own."""
+
+    def _get_stale_trial_ids(self, study_id: int) -> list[int]:
+        return self.find_stale_trials(study_id)
+
+    def find_stale_trials(self, study_id: int) -> list[int]:
+        """Return the ids of running trials whose last heartbeat is too long ago."""
+        raise NotImplementedError
 
 
 class AdaptedStorage(RDBStorage):

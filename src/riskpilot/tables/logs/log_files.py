@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from riskpilot.common import read_json_file
 from riskpilot.errors import TableError, shown
 
 
@@ -24,7 +25,7 @@ class LogFile:
     def text(self) -> str:
         """Read a log that is a text."""
         try:
-            return self.path.read_text(encoding="utf-8")
+            return read_json_file(self.path, "The log", TableError)
         except UnicodeDecodeError as error:
             raise self.cut(f"it is not UTF-8: {error.reason}") from None
         except OSError as error:

@@ -1,7 +1,20 @@
 """SQL storages with fewer statements than Optuna's; only these modules load SQLAlchemy."""
 
-from riskpilot.study.storages.sql.connections import opening_errors
+from riskpilot.study.storages.sql.connections import (
+    engine_options,
+    opening_errors,
+    opening_patience,
+)
+from riskpilot.study.storages.sql.postgresql import PostgresqlStorage, advisory_lock
 from riskpilot.study.storages.sql.sqlite import SqliteStorage
 from riskpilot.study.storages.sql.storage import SqlStorage
 
-__all__ = ["SqlStorage", "SqliteStorage", "opening_errors"]
+__all__ = [
+    "PostgresqlStorage",
+    "SqlStorage",
+    "SqliteStorage",
+    "advisory_lock",
+    "engine_options",
+    "opening_errors",
+    "opening_patience",
+]

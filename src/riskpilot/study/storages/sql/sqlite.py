@@ -3,19 +3,22 @@
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
+from riskpilot.study.storages import locks
 from riskpilot.study.storages.location import file_of
 from riskpilot.study.storages.locks import file_lock
+from riskpilot.study.storages.sql.patient import PatientStorage
 from riskpilot.study.storages.sql.storage import SqlStorage
 
 _threads = threading.Lock()
 
 
-class SqliteStorage(SqlStorage):
+class _QueueOfWriters(SqlStorage):
     """Optuna's storage in a SQLite file, whose writers queue.
 
     Without a queue writers find the file locked and sleep, also those that write heartbeats. And
@@ -27,7 +30,7 @@ class SqliteStorage(SqlStorage):
         """Wait until no other thread or process writes to the file."""
         path = file_of(self)
         assert path is not None, "a database in memory is never opened with this class"
-        with _threads, file_lock(path, "write"):
+        with _threads, file_lock(path, "write", locks.LEASE_SECONDS):
             yield
 
     def add_trial(self, study_id: int, template_trial: FrozenTrial | None) -> FrozenTrial:
@@ -53,12 +56,16 @@ class SqliteStorage(SqlStorage):
         with self.turn():
             super().set_trial_system_attr(trial_id, key, value)
 
-    def set_trial_state_values(
-        self, trial_id: int, state: TrialState, values: Sequence[float] | None = None
+    def change_state(
+        self, trial_id: int, state: TrialState, values: Sequence[float] | None, now: datetime
     ) -> bool:
         with self.turn():
-            return super().set_trial_state_values(trial_id, state, values)
+            return super().change_state(trial_id, state, values, now)
 
     def record_heartbeat(self, trial_id: int) -> None:
         with self.turn():
             super().record_heartbeat(trial_id)
+
+
+class SqliteStorage(PatientStorage, _QueueOfWriters):
+    """A SQLite file whose writers queue, and wait where its disk is full."""

@@ -44,17 +44,34 @@ def _queries(which: str) -> TrialQueries:
     return TrialQueries(trials, _with_ids(" UNION ALL ".join(part + inside for part in _PARTS)))
 
 
-TRIALS_OF_STUDY = _queries("study_id = :study AND (trial_id > :after OR trial_id IN :ids)")
+# Two conditions joined by OR would make a database look at every trial of the study.
+TRIALS_OF_STUDY = _queries(
+    "trial_id IN (SELECT trial_id FROM trials WHERE study_id = :study AND trial_id > :after"
+    " UNION SELECT trial_id FROM trials WHERE study_id = :study AND trial_id IN :ids)"
+)
 TRIALS_BY_ID = _queries("trial_id IN :ids")
 
 STUDY_ATTRIBUTES = sqlalchemy.text(
     "SELECT key, value_json FROM study_user_attributes WHERE study_id = :study"
 )
-HEARTBEATS = sqlalchemy.text(
-    "SELECT CURRENT_TIMESTAMP AS now, trials.trial_id AS trial_id, heartbeat FROM trials"
-    " JOIN trial_heartbeats ON trial_heartbeats.trial_id = trials.trial_id"
-    " WHERE study_id = :study AND state = 'RUNNING'"
-).columns(now=sqlalchemy.DateTime, heartbeat=sqlalchemy.DateTime)
+
+
+def _heartbeats(last: str) -> Any:
+    """Write the query for the last heartbeats of running trials, and for the database's time."""
+    return sqlalchemy.text(
+        f"SELECT CURRENT_TIMESTAMP AS now, trials.trial_id AS trial_id, {last} AS heartbeat"
+        " FROM trials JOIN trial_heartbeats ON trial_heartbeats.trial_id = trials.trial_id"
+        " WHERE study_id = :study AND state = 'RUNNING'"
+    ).columns(now=sqlalchemy.DateTime, heartbeat=sqlalchemy.DateTime)
+
+
+HEARTBEATS = {
+    "sqlite": _heartbeats("heartbeat"),
+    # A server that was down could not take heartbeats, so that time counts from its start.
+    "postgresql": _heartbeats(
+        "GREATEST(heartbeat, CAST(pg_postmaster_start_time() AS TIMESTAMP WITHOUT TIME ZONE))"
+    ),
+}
 
 # --- writing -------------------------------------------------------------------------------------
 
@@ -85,10 +102,14 @@ SET_VALUE = sqlalchemy.text(
 
 
 def _state_change(state: TrialState, time: str, allowed: str) -> sqlalchemy.TextClause:
-    """Write the change of a trial to a state, with the column that keeps the time of it."""
+    """Write the change of a trial to a state, with the column that keeps the time of it.
+
+    A connection may be cut after the change was made and before that was said. The same change at
+    the same time is therefore made again without complaint.
+    """
     return sqlalchemy.text(
-        f"UPDATE trials SET state = '{state.name}', {time} = :now"
-        f" WHERE trial_id = :trial AND {allowed}"
+        f"UPDATE trials SET state = '{state.name}', {time} = :now WHERE trial_id = :trial"
+        f" AND ({allowed} OR (state = '{state.name}' AND {time} = :now))"
     ).bindparams(sqlalchemy.bindparam("now", type_=sqlalchemy.DateTime))
 
 

@@ -6,6 +6,7 @@ make up most of the time of a trial on a database across a network.
 """
 
 import contextlib
+import functools
 import json
 from collections.abc import Container, Sequence
 from datetime import UTC, datetime, timedelta
@@ -20,8 +21,9 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import IntegrityError
 
 from riskpilot.study.storages.optuna_internals import AdaptedStorage
+from riskpilot.study.storages.patience import Patience
 from riskpilot.study.storages.sql import statements
-from riskpilot.study.storages.sql.connections import autocommit, clear_errors
+from riskpilot.study.storages.sql.connections import autocommit, clear_errors, new_patience
 from riskpilot.study.storages.sql.rows import read_trials, value_row
 
 # Databases limit the number of values in a statement. More unfinished trials are left to Optuna.
@@ -34,6 +36,17 @@ class SqlStorage(AdaptedStorage):
     Where a statement changes or finds nothing, Optuna's own method is called: it knows the reason
     and raises the error that belongs to it.
     """
+
+    @functools.cached_property
+    def patience(self) -> Patience:
+        """How long the database is waited for, and what was said about that."""
+        return new_patience(self.url)
+
+    @property
+    def silence_allowed(self) -> float:
+        """Seconds without a heartbeat after which a worker is taken for dead."""
+        assert self.heartbeat_interval is not None
+        return self.grace_period or 2 * self.heartbeat_interval
 
     def get_study_user_attrs(self, study_id: int) -> dict[str, Any]:
         with autocommit(self.engine) as connection:
@@ -85,9 +98,15 @@ class SqlStorage(AdaptedStorage):
     def set_trial_state_values(
         self, trial_id: int, state: TrialState, values: Sequence[float] | None = None
     ) -> bool:
+        now = datetime.now(UTC).replace(tzinfo=None)
+        return self.change_state(trial_id, state, values, now)
+
+    def change_state(
+        self, trial_id: int, state: TrialState, values: Sequence[float] | None, now: datetime
+    ) -> bool:
+        """Change the state of a trial; the same change at the same time may be made again."""
         changed = 0
         if state in statements.SET_STATE:
-            now = datetime.now(UTC).replace(tzinfo=None)
             given = {"trial": trial_id, "now": now}
             with clear_errors(), self.engine.begin() as connection:
                 changed = connection.execute(statements.SET_STATE[state], given).rowcount
@@ -124,10 +143,10 @@ class SqlStorage(AdaptedStorage):
         return [trial for trial in found if states is None or trial.state in states]
 
     def find_stale_trials(self, study_id: int) -> list[int]:
-        assert self.heartbeat_interval is not None
-        grace = timedelta(seconds=self.grace_period or 2 * self.heartbeat_interval)
+        grace = timedelta(seconds=self.silence_allowed)
         with autocommit(self.engine) as connection:
-            rows = connection.execute(statements.HEARTBEATS, {"study": study_id}).all()
+            query = statements.HEARTBEATS[self.engine.dialect.name]
+            rows = connection.execute(query, {"study": study_id}).all()
         return [
             row.trial_id for row in rows if row.now.replace(tzinfo=None) - row.heartbeat > grace
         ]

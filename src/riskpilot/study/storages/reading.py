@@ -1,0 +1,46 @@
+"""Trials as a storage has them: read or refused, and how long they have been running."""
+
+from collections.abc import Container
+from datetime import UTC, datetime
+
+import optuna
+from optuna.trial import FrozenTrial, TrialState
+
+from riskpilot.errors import RiskpilotError, StudyError, shown
+
+
+def trials_of(
+    study: optuna.Study, states: Container[TrialState] | None = None
+) -> list[FrozenTrial]:
+    """Read the trials of a study, or refuse a storage in which one of them is damaged."""
+    try:
+        return study.get_trials(deepcopy=False, states=states)
+    except RiskpilotError:
+        raise
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise damaged_trial(error) from error
+
+
+def damaged_trial(error: Exception, number: int | None = None) -> StudyError:
+    """Make the error that says which trial of a storage cannot be read, and why."""
+    which = "one" if number is None else f"trial {number}"
+    return StudyError(
+        f"The trials of a study must be as Optuna wrote them, but {which} cannot be read "
+        f"({type(error).__name__}: {shown(str(error))}). The storage was changed from outside; "
+        f"restore it from a copy."
+    )
+
+
+def seconds_between(begin: datetime, end: datetime) -> float:
+    """Return the seconds between two times as Optuna shows them, without a time zone.
+
+    They are local times, which skip an hour in spring and repeat one in autumn; their difference is
+    right only in UTC.
+    """
+    return (end.astimezone(UTC) - begin.astimezone(UTC)).total_seconds()
+
+
+def seconds_running(trial: FrozenTrial) -> float:
+    """Return how long ago a trial began, by the clock of this machine; 0 where it has not."""
+    begin = trial.datetime_start
+    return 0.0 if begin is None else seconds_between(begin, datetime.now(UTC))
