@@ -17,6 +17,7 @@ import duckdb
 
 from riskpilot.errors import TableError, shown
 from riskpilot.tables import logs
+from riskpilot.tables.local_files import is_ledger
 
 _KINDS = {
     ".csv": "csv",
@@ -159,7 +160,7 @@ def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -
     files = _files(source, path)
     if kind in (None, "json") and logs.are_logs(files):
         return _open_logs(source, files)
-    place = text(path)
+    place = text(path) if files == [path] else f"[{', '.join(map(text, files))}]"
     if kind == "parquet":
         source = replace(
             source,
@@ -198,8 +199,8 @@ def _files(source: Source, path: str) -> list[str]:
     if Path(path).is_file():
         return [path]
     found = [row[0] for row in source.ask("SELECT file FROM glob(?) ORDER BY 1", [path]).fetchall()]
-    # A folder or a device may have a name that fits, too.
-    found = [file for file in found if Path(file).is_file()]
+    # A folder, a device or a ledger may have a name that fits, too.
+    found = [file for file in found if Path(file).is_file() and not is_ledger(file)]
     if not found:
         raise TableError(
             f"There is no file {path!r}. Give the path of a table of losses, relative to "

@@ -89,3 +89,16 @@ def test_logs_that_do_not_go_together_end_in_a_sentence(path, words):
     assert result.exit_code == 2
     assert "Traceback" not in result.output
     assert words in " ".join(result.output.split())
+
+
+@pytest.mark.usefixtures("logs")
+def test_another_question_to_the_same_logs_keeps_the_draw_and_is_counted():
+    asked = ["logs/terse-*.eval", "--minimize", "cost", "--out", "certificate.json"]
+    tables, numbers = [], []
+    for limit in ("0.1", "0.2", "0.1"):
+        run("select", *asked, "--risk", f"error<={limit}")
+        certificate = json.loads(Path("certificate.json").read_text())
+        tables.append(certificate["table"])
+        numbers.append(certificate["use"]["number"])
+    assert tables[0] == tables[1] == tables[2]
+    assert numbers == [1, 2, 1]

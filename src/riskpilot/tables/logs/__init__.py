@@ -1,11 +1,11 @@
 """Logs of evaluation tools, read as tables of losses: one module for each tool."""
 
-import glob
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
 from riskpilot.errors import TableError
+from riskpilot.tables.local_files import local_files
 from riskpilot.tables.logs import inspect_ai, lm_evaluation_harness, promptfoo
 from riskpilot.tables.logs.joined import check_examples, write_rows
 from riskpilot.tables.logs.runs import Run
@@ -19,8 +19,7 @@ _HEAD = 1 << 16  # so many bytes at the beginning of a file say which tool wrote
 
 def is_log(path: str | Path) -> bool:
     """Say whether a path, or a glob, names logs of evaluation tools."""
-    files = [str(path)] if Path(path).is_file() else glob.glob(str(path), recursive=True)
-    return are_logs(files)
+    return are_logs(local_files(path))
 
 
 def are_logs(files: Sequence[str]) -> bool:
