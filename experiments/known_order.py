@@ -124,7 +124,7 @@ def measure(draws: int, size: int) -> dict[str, dict[str, float]]:
     methods = {
         "riskpilot, known order, 100 thresholds": ours(model, "monotone", 100),
         "riskpilot, known order, 1,000 thresholds": ours(model, "monotone", 1000),
-        "riskpilot, known order, every score": ours(model, "monotone", 2001),
+        "riskpilot, known order, every score": ours(model, "monotone", 2_001),
         "riskpilot, searched order, 100 thresholds": ours(model, "searched", 100),
         "MAPIE, fixed sequence, 100 thresholds": mapie(model, "fixed_sequence", 100),
         "MAPIE, fixed sequence, 1,000 thresholds": mapie(model, "fixed_sequence", 1000),
