@@ -233,3 +233,8 @@ def test_an_archive_that_claims_less_than_it_holds_is_refused(tmp_path, monkeypa
     monkeypatch.setenv("RISKPILOT_MEMORY", "64KB")
     with pytest.raises(TableError, match=r"would take .* of memory, and riskpilot reads"):
         read_runs([str(path)])
+
+
+def test_the_recorded_version_is_the_one_that_wrote_the_log():
+    versions = json.loads((LOGS.parent / "versions.json").read_text())
+    assert plain_json()["eval"]["packages"]["inspect_ai"] == versions["inspect_ai"]
