@@ -25,9 +25,16 @@ from riskpilot.guarantee import (
 from riskpilot.losses import Evaluation, check_losses, losses_from_predictions, measure, weighted
 from riskpilot.problem import Problem, Risk
 from riskpilot.search import GUIDED, HVI, ONE_SIDED, PAPER, Strategy
-from riskpilot.selection import Selection, Verification, select_from_losses
+from riskpilot.selection import (
+    FrozenPlan,
+    Selection,
+    Verification,
+    freeze,
+    select_from_losses,
+)
 from riskpilot.statistics import CVaR, Difference, GroupGap, Mean, Quantile, Ratio, WorstGroup
 from riskpilot.study import (
+    Calibration,
     GuidedSampler,
     LimitSuggestion,
     adopt,
@@ -51,10 +58,12 @@ __all__ = [
     "ONE_SIDED",
     "PAPER",
     "CVaR",
+    "Calibration",
     "Certificate",
     "CertificateError",
     "Difference",
     "Evaluation",
+    "FrozenPlan",
     "Graphical",
     "GroupGap",
     "GuidedSampler",
@@ -83,6 +92,7 @@ __all__ = [
     "check_losses",
     "create_study",
     "fixed_sequence",
+    "freeze",
     "holm",
     "ledger",
     "load_study",

@@ -44,7 +44,13 @@ from riskpilot.guarantee.question import (
 from riskpilot.guarantee.region import DELTA_PRIME, Interval, interval, region_of
 from riskpilot.guarantee.risk_tests import family, fewest_examples, log_p, steering_family
 from riskpilot.guarantee.seals import Seal, differences_from_seal, make_seal
-from riskpilot.guarantee.testing import TestPlan, TestResult, freeze_plan, run_test
+from riskpilot.guarantee.sequential import (
+    Progress,
+    begin_labels,
+    label_by_label,
+    labels_again,
+)
+from riskpilot.guarantee.testing import Labelling, TestPlan, TestResult, freeze_plan, run_test
 
 __all__ = [
     "CONTENT",
@@ -57,7 +63,9 @@ __all__ = [
     "Certificate",
     "Graphical",
     "Interval",
+    "Labelling",
     "Procedure",
+    "Progress",
     "Question",
     "RiskPlan",
     "Seal",
@@ -66,6 +74,7 @@ __all__ = [
     "TestResult",
     "Use",
     "as_number",
+    "begin_labels",
     "bonferroni",
     "chain",
     "check_certificate",
@@ -84,6 +93,8 @@ __all__ = [
     "interval",
     "is_whole",
     "issue",
+    "label_by_label",
+    "labels_again",
     "log_p",
     "make_seal",
     "non_dominated",

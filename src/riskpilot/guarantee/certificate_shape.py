@@ -77,8 +77,16 @@ CONTENT: Mapping[str, Shape] = {
         test=whole(), shuffle=whole(), entropy=optional(whole()), search=optional(integer)
     ),
     "trials": optional(some_runs),
+    "horizon": optional(whole(1)),
     "plan": digest,
 }
+_SEQUENTIAL = record(
+    horizon=whole(1),
+    spending=text,
+    labels=list_of(whole()),
+    looks=_RUNS,
+    boundary=mapping_of(list_of(whole(1))),
+)
 _CANDIDATE = record(
     config=mapping_of(anything),
     row=whole(),
@@ -102,6 +110,7 @@ _FIELDS = record(
     estimates=optional(list_of(list_of(number()))),
     procedure=CONTENT["procedure"],
     families=mapping_of(text),
+    sequential=optional(_SEQUENTIAL),
     log_p=list_of(mapping_of(_P)),
     calibration_loss=list_of(mapping_of(number())),
     passed=list_of(flag),

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.common import digest_of
-from riskpilot.common.arrays import BoolArray, FloatArray, Places
+from riskpilot.common.arrays import BoolArray, FloatArray, IntArray, Places
 from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.procedures import Procedure, aims, check_procedure, fixed_sequence
@@ -48,6 +48,7 @@ class TestPlan:
     the tail of each candidate begins, on the unit scale. ``estimates``: of the risks of every
     configuration, shape (n_configs, c), where filter and order went by them. ``entropy``: the
     randomness that the shuffle got beside the validation losses; None where it needed none.
+    ``horizon``: the largest number of labels, where they arrive one after another (`sequential`).
     """
 
     __test__: ClassVar[bool] = False  # not a test case, whatever its name says
@@ -69,6 +70,7 @@ class TestPlan:
     thresholds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     estimates: tuple[tuple[float, ...], ...] | None = None
     entropy: int | None = None
+    horizon: int | None = None
 
     def settings(self, risk: Risk, positions: slice = slice(None)) -> TestSettings:
         """How a risk of some candidates is tested; of all of them by default."""
@@ -96,14 +98,35 @@ class TestPlan:
             dict(self.groups),
             dict(self.thresholds),
         ]
+        if self.horizon is not None:
+            content.append(["horizon", self.horizon])
         return digest_of(content)
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """How labels came, where they came one after another.
+
+    ``horizon``: how many there can be at most; ``labels``: how many each candidate has got, shape
+    (n_candidates,); ``looks``: after how many labels somebody looked, ascending; ``steps``: by
+    risk, the label at which a count of 0, 1, 2, ... losses begins to cross the boundary, for risks
+    whose boundary is the same for all candidates. ``table``: the losses of the
+    candidates in the order of the labels, NaN where there are none; for pictures.
+    """
+
+    horizon: int
+    labels: IntArray
+    looks: tuple[int, ...]
+    steps: Mapping[str, tuple[int, ...]]
+    table: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
 class TestResult:
     """What the calibration data says: ``log_p`` of each candidate and risk, shape
     (n_candidates, c), and which candidates ``passed``; ``means`` likewise. ``calibration``: the
-    opened losses, in which the candidates are ``rows``; for pictures."""
+    opened losses, in which the candidates are ``rows``; for pictures. ``labelling``: how labels
+    came, where they came one after another."""
 
     __test__: ClassVar[bool] = False
 
@@ -115,6 +138,7 @@ class TestResult:
     calibration_digest: str
     calibration: CalibrationLosses | None = field(default=None, repr=False)
     rows: tuple[int, ...] = ()
+    labelling: Labelling | None = field(default=None, repr=False)
 
     @property
     def worst_log_p(self) -> FloatArray:

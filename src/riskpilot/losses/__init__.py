@@ -15,6 +15,13 @@ from riskpilot.losses.intake import (
     same_number,
     text_array,
 )
+from riskpilot.losses.labels import (
+    LabelTable,
+    digest_of_labels,
+    labels_of,
+    read_label_table,
+    some_labels,
+)
 from riskpilot.losses.leakage import check_disjoint, check_ids, check_memory
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
 from riskpilot.losses.ranges import as_given
@@ -30,6 +37,7 @@ from riskpilot.losses.values import measure, value_of, weighted
 __all__ = [
     "CalibrationLosses",
     "Evaluation",
+    "LabelTable",
     "LossMapping",
     "NumbersOfTexts",
     "RiskLosses",
@@ -42,12 +50,16 @@ __all__ = [
     "check_losses",
     "check_memory",
     "check_names",
+    "digest_of_labels",
     "is_missing",
+    "labels_of",
     "losses_from_predictions",
     "measure",
     "number_array",
     "plain_array",
+    "read_label_table",
     "same_number",
+    "some_labels",
     "summary_of",
     "text_array",
     "turned_round",

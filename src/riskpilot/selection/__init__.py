@@ -1,6 +1,7 @@
 """The verdict: what was chosen, in words and on a page, and its verification."""
 
 from riskpilot.selection.from_table import check_limits, select_from_losses
+from riskpilot.selection.frozen import FrozenPlan, freeze, frozen_again
 from riskpilot.selection.verdict import Selection, conclude
 from riskpilot.selection.verification import Brought, Configs, Verification, compare
 from riskpilot.selection.words import left_out_in_words
@@ -8,11 +9,14 @@ from riskpilot.selection.words import left_out_in_words
 __all__ = [
     "Brought",
     "Configs",
+    "FrozenPlan",
     "Selection",
     "Verification",
     "check_limits",
     "compare",
     "conclude",
+    "freeze",
+    "frozen_again",
     "left_out_in_words",
     "select_from_losses",
 ]

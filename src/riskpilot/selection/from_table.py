@@ -105,7 +105,7 @@ def select_from_losses(
     check_procedure(procedure)
     check_ids(validation_ids, calibration_ids)
     seen = validation_losses(problem, validation)
-    names = _configs(configs, seen.n_configs)
+    names = named_configs(configs, seen.n_configs)
     plan = freeze_plan(seen, procedure=procedure, seed=seed)
     question = Question(problem, plan, procedure, names)
     check_memory(validation, calibration, problem.minimize)
@@ -128,7 +128,7 @@ def check_limits(problem: Problem) -> None:
         _ = risk.unit_limit
 
 
-def _configs(
+def named_configs(
     configs: Sequence[Mapping[str, Any]] | None, n: int
 ) -> tuple[dict[str, Any], ...] | None:
     """Check that there is one plain mapping for each of the n rows of losses."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from riskpilot.guarantee import (
     config_of,
     freeze_plan,
     issue,
+    label_by_label,
+    labels_again,
     numbers_of,
     p_in_words,
     run_test,
@@ -123,6 +125,13 @@ def compare(
         trials=trials,
         search_seed=None if trials is None else certificate.seeds["search"],
     )
+    if certificate.sequential is not None:
+        horizon = certificate.sequential["horizon"]
+        question = replace(question, plan=label_by_label(question.plan, horizon))
+        found = _of_labels(certificate, brought, question)
+        if isinstance(found, str):
+            return [*differences, found]
+        return [*differences, *_differences(found, certificate)]
     opened = calibration_losses(problem, brought.calibration)
     rows = _rows(question.plan, opened, certificate)
     if rows is None:
@@ -134,6 +143,34 @@ def compare(
     result = run_test(question.plan, opened, procedure, rows)
     found = issue(question, result, _use(certificate, brought))
     return [*differences, *_differences(found, certificate)]
+
+
+def _of_labels(certificate: Certificate, brought: Brought, question: Question) -> Certificate | str:
+    """Compute the certificate of labels that arrived one after another; or say why it cannot be.
+
+    The losses of a candidate count up to the label at which it was decided.
+    """
+    assert certificate.sequential is not None
+    plan = question.plan
+    labels = certificate.sequential["labels"]
+    looks = numbers_of(certificate.sequential["looks"])
+    if len(labels) != len(plan.order) or not looks or looks[-1] != max(labels):
+        return "the numbers of labels are not those of the candidates and of the last look"
+    shape = np.shape(brought.calibration.get(plan.problem.names[0], ()))
+    n_rows = shape[0] if shape else 0
+    places = {plan.n_configs: plan.order, len(plan.order): range(len(plan.order))}
+    if n_rows not in places:
+        return (
+            f"calibration has {n_rows} configurations, but {plan.n_configs} were considered and "
+            f"{len(plan.order)} tested"
+        )
+    use = _use(certificate, brought)
+    orders = [places[n_rows]] if len(places) > 1 else [plan.order, range(len(plan.order))]
+    for rows in orders:  # where every configuration is a candidate, either order will do
+        result = labels_again(plan, brought.calibration, labels, looks, rows).result()
+        if result.calibration_digest == certificate.calibration_digest:
+            break
+    return issue(question, result, use)
 
 
 def _configs(certificate: Certificate, brought: Brought) -> tuple[dict[str, Any], ...] | None:

@@ -20,6 +20,15 @@ from riskpilot.statistics.kinds.registry import STATISTICS, argument_of, from_di
 from riskpilot.statistics.kinds.worst_group import WorstGroup
 from riskpilot.statistics.means import shuffled
 from riskpilot.statistics.samples import Groups, Limit, TestSettings
+from riskpilot.statistics.sequential.boundary import Boundary, exact_boundary
+from riskpilot.statistics.sequential.following import (
+    BOUNDARY,
+    CAPITAL,
+    Followed,
+    Labels,
+    follow,
+)
+from riskpilot.statistics.sequential.operating import Outlook, outlook
 from riskpilot.statistics.summaries import (
     AnySummary,
     GroupName,
@@ -30,18 +39,24 @@ from riskpilot.statistics.summaries import (
 )
 
 __all__ = [
+    "BOUNDARY",
+    "CAPITAL",
     "P_VALUES",
     "STATISTICS",
     "AnySummary",
+    "Boundary",
     "CVaR",
     "Difference",
+    "Followed",
     "GroupGap",
     "GroupName",
     "GroupSummary",
     "Grouped",
     "Groups",
+    "Labels",
     "Limit",
     "Mean",
+    "Outlook",
     "Quantile",
     "Ratio",
     "Recorded",
@@ -51,12 +66,15 @@ __all__ = [
     "TestSettings",
     "WorstGroup",
     "argument_of",
+    "exact_boundary",
     "family_named",
+    "follow",
     "from_dict",
     "is_statistic",
     "largest_passing_mean",
     "log_normal",
     "name_in_words",
+    "outlook",
     "shuffled",
     "smallest_n",
 ]

@@ -52,6 +52,7 @@ from riskpilot.study.kept.remembered import Remembered
 
 __all__ = [
     "ERROR_KEY",
+    "LABELS_KEY",
     "LEDGER_KEY",
     "PROBLEM_KEY",
     "RECORD_KEY",
@@ -78,6 +79,8 @@ __all__ = [
 PROBLEM_KEY = "riskpilot:problem"
 SETTINGS_KEY = "riskpilot:settings"
 LEDGER_KEY = "riskpilot:ledger"
+# With a question and a number behind it: where a batch of labels is that arrived for the question.
+LABELS_KEY = "riskpilot:labels:"
 RECORD_KEY = "riskpilot:record"
 ERROR_KEY = "riskpilot:error"
 SAFE_KEY = "riskpilot:safe"
