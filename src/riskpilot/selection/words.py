@@ -7,6 +7,7 @@ import numpy as np
 
 from riskpilot.guarantee import (
     Certificate,
+    Labelling,
     TestPlan,
     TestResult,
     fewest_examples,
@@ -87,6 +88,8 @@ def _what_would_decide(plan: TestPlan, result: TestResult, i: int, at: int) -> s
     """Say what it would have taken for risk ``i`` of a candidate to pass."""
     risk = plan.problem.risks[i]
     mean, n = float(result.means[at, i]), int(result.n[at, i])
+    if result.labelling is not None:
+        return _labels_left(result.labelling, at)
     few = _too_few(plan, result, i, at)
     if few is not None:
         return few
@@ -103,6 +106,14 @@ def _what_would_decide(plan: TestPlan, result: TestResult, i: int, at: int) -> s
     needed = samples_to_pass(family, risk.unit_limit, unit, plan.aims[at], std)
     each = " in each group" if risk.needs_groups else ""
     return f"about {needed:,} examples{each} with this value would have passed"
+
+
+def _labels_left(labelling: Labelling, at: int) -> str:
+    """Say whether further labels can still decide about a candidate."""
+    used, most = int(labelling.labels[at]), labelling.horizon
+    if used >= most:
+        return f"all {most:,} labels of the horizon are used"
+    return f"not decided by {used:,} of at most {most:,} labels"
 
 
 def _too_few(plan: TestPlan, result: TestResult, i: int, at: int) -> str | None:

@@ -292,7 +292,8 @@ def _differences_from_looks(looks: Sequence[int], certificate: Certificate) -> l
     if said == until:
         return []
     return [
-        f"the labels came in batches that ended at {_brief(until)}, the certificate has {_brief(said)}"
+        f"the labels came in batches that ended at {_brief(until)}, "
+        f"the certificate has {_brief(said)}"
     ]
 
 
@@ -429,6 +430,8 @@ def _trusted(
             f"that the procedure {own!r} keeps the chance of any false pass at delta: it is not "
             f"riskpilot's own"
         )
+    if certificate.sequential is not None:
+        trusted.append("that the order in which labels came did not depend on their losses")
     if study is not None and seal is None:
         trusted.append(
             "that nobody wrote the whole storage anew, ledger included; a seal made beforehand or "
