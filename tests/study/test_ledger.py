@@ -170,7 +170,7 @@ def test_outcomes_say_what_each_question_led_to(study):
     first = rp.select(study)
     rp.select(study, problem=PROBLEM.with_limits(error=0.01))
     assert outcomes(study)[1][0]["config"] == first.config
-    assert outcomes(study)[1]["certificate"] == first.certificate.digest
+    assert outcomes(study)[1][0]["certificate"] == first.certificate.digest
     assert outcomes(study)[2]["config"] is None
 
 

@@ -11,6 +11,7 @@ from riskpilot.guarantee.certificate_shape import (
     check_certificate,
 )
 from riskpilot.guarantee.dominance import non_dominated
+from riskpilot.guarantee.judging import JudgeHelp
 from riskpilot.guarantee.power import (
     MOST_EXAMPLES,
     RiskPlan,
@@ -63,6 +64,7 @@ __all__ = [
     "Certificate",
     "Graphical",
     "Interval",
+    "JudgeHelp",
     "Labelling",
     "Procedure",
     "Progress",

@@ -93,6 +93,10 @@ class Certificate:
         somebody looked (``looks``, as first and last of each run), and by risk of 0/1 losses that
         all count the ``boundary``: the label at which a count of 0, 1, 2, ... begins to pass.
         ``calibration_digest`` is then that of the losses in the order of the labels.
+    judge : dict, or None
+        Where a judge helped: how many ``unlabelled`` examples it scored, the ``correlation`` of its
+        scores with the losses and about how many labels it ``saved``, by candidate and risk, and
+        the ``digest`` of the scores.
     log_p, calibration_loss : list of dict
         What the calibration data said of each candidate, by risk: the log p-value, and the mean or
         other statistic of the losses. As ``limit`` in ``problem`` it is a loss: of
@@ -131,6 +135,7 @@ class Certificate:
     procedure: dict[str, Any]
     families: dict[str, str]
     sequential: dict[str, Any] | None
+    judge: dict[str, Any] | None
     log_p: list[dict[str, float]]
     calibration_loss: list[dict[str, float]]
     passed: list[bool]
@@ -311,6 +316,7 @@ def issue(question: Question, result: TestResult, use: Use | None = None) -> Cer
         procedure=content["procedure"],
         families=dict(plan.families),
         sequential=None if result.labelling is None else labelling_as_json(result.labelling),
+        judge=None if result.judge is None else result.judge.to_dict(),
         log_p=[dict(zip(names, map(finite, row), strict=True)) for row in result.log_p],
         calibration_loss=[dict(zip(names, map(float, row), strict=True)) for row in result.means],
         passed=[bool(p) for p in result.passed],
@@ -352,7 +358,23 @@ def promise_of(question: Question, chosen: int | None, use: Use, result: TestRes
         f"With probability at least {problem.confidence} over the draw of validation and "
         f"calibration data, the configuration {config} has {problem.limits_in_words} on new data "
         f"from the same distribution.{groups_in_words(plan.groups)}"
-        f"{_if_custom(question.procedure)}{_arrived(result.labelling)}{_again(use)}"
+        f"{_if_custom(question.procedure)}{_arrived(result.labelling)}{_judged(result, chosen)}"
+        f"{_again(use)}"
+    )
+
+
+def _judged(result: TestResult, chosen: int) -> str:
+    """Say that a judge helped, and that the promise is not about its scores."""
+    if result.judge is None:
+        return ""
+    scored = " and ".join(
+        f"{number:,} further examples for {name} saved about {result.judge.saved[chosen][name]:,}"
+        for name, number in result.judge.unlabelled.items()
+    )
+    return (
+        f" The promise is about the losses of human labels; a judge's scores of {scored} of them. "
+        f"It holds whatever the judge is worth, if the judge was fixed before the calibration "
+        f"labels were seen and its unlabelled examples come from where the labelled ones do."
     )
 
 

@@ -87,6 +87,12 @@ _SEQUENTIAL = record(
     looks=_RUNS,
     boundary=mapping_of(list_of(whole(1))),
 )
+_JUDGE = record(
+    unlabelled=mapping_of(whole(1)),
+    correlation=list_of(mapping_of(number(-1.0, 1.0))),
+    saved=list_of(mapping_of(whole())),
+    digest=digest,
+)
 _CANDIDATE = record(
     config=mapping_of(anything),
     row=whole(),
@@ -111,6 +117,7 @@ _FIELDS = record(
     procedure=CONTENT["procedure"],
     families=mapping_of(text),
     sequential=optional(_SEQUENTIAL),
+    judge=optional(_JUDGE),
     log_p=list_of(mapping_of(_P)),
     calibration_loss=list_of(mapping_of(number())),
     passed=list_of(flag),

@@ -15,6 +15,7 @@ from riskpilot.losses.intake import (
     same_number,
     text_array,
 )
+from riskpilot.losses.judges import JudgeMapping, JudgeScores, judged_risks, read_judge
 from riskpilot.losses.labels import (
     LabelTable,
     digest_of_labels,
@@ -37,6 +38,8 @@ from riskpilot.losses.values import measure, value_of, weighted
 __all__ = [
     "CalibrationLosses",
     "Evaluation",
+    "JudgeMapping",
+    "JudgeScores",
     "LabelTable",
     "LossMapping",
     "NumbersOfTexts",
@@ -52,11 +55,13 @@ __all__ = [
     "check_names",
     "digest_of_labels",
     "is_missing",
+    "judged_risks",
     "labels_of",
     "losses_from_predictions",
     "measure",
     "number_array",
     "plain_array",
+    "read_judge",
     "read_label_table",
     "same_number",
     "some_labels",

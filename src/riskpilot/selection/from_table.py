@@ -18,11 +18,14 @@ from riskpilot.guarantee import (
     run_test,
 )
 from riskpilot.losses import (
+    JudgeMapping,
     LossMapping,
     calibration_losses,
     check_disjoint,
     check_ids,
     check_memory,
+    judged_risks,
+    read_judge,
     validation_losses,
 )
 from riskpilot.problem import Problem
@@ -39,6 +42,7 @@ def select_from_losses(
     validation_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
     calibration_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
     seed: int = 0,
+    judge: JudgeMapping | None = None,
 ) -> Selection:
     """Select among n configurations whose losses are all there (the paper's Algorithm 2).
 
@@ -65,6 +69,12 @@ def select_from_losses(
     seed : int, default 0
         The order in which the betting test sees the calibration examples is drawn from the
         validation losses; another seed makes another draw.
+    judge : mapping, optional
+        Scores of a judge, such as a large model, that was fixed before the calibration labels were
+        seen: ``{"labelled": {"error": (n, m)}, "unlabelled": {"error": (n, M)}}``, of the same m
+        calibration examples and of M fresh ones without a label, in the range of the losses. One
+        row, or shape (m,) and (M,), where they are the same for all configurations. The promise
+        stays one about the labels, whatever the judge is worth.
 
     Returns
     -------
@@ -106,7 +116,8 @@ def select_from_losses(
     check_ids(validation_ids, calibration_ids)
     seen = validation_losses(problem, validation)
     names = named_configs(configs, seen.n_configs)
-    plan = freeze_plan(seen, procedure=procedure, seed=seed)
+    helped = judged_risks(problem, judge)
+    plan = freeze_plan(seen, procedure=procedure, seed=seed, judged=helped)
     question = Question(problem, plan, procedure, names)
     check_memory(validation, calibration, problem.minimize)
     sealed = calibration_losses(problem, calibration)
@@ -116,7 +127,8 @@ def select_from_losses(
             f"Row i of both must belong to the same configuration."
         )
     check_disjoint(seen, sealed)
-    result = run_test(question.plan, sealed, procedure)
+    scores = read_judge(problem, judge, seen.n_configs, sealed.n_examples)
+    result = run_test(question.plan, sealed, procedure, judge=scores)
     rows = range(seen.n_configs)
     background = Background([config_of(names, row) for row in rows], rows)
     return conclude(question, seen, result, background=background)

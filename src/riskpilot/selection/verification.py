@@ -27,9 +27,12 @@ from riskpilot.guarantee import (
 )
 from riskpilot.losses import (
     CalibrationLosses,
+    JudgeMapping,
     LossMapping,
     ValidationLosses,
     calibration_losses,
+    judged_risks,
+    read_judge,
     validation_losses,
 )
 from riskpilot.problem import Problem
@@ -79,7 +82,8 @@ class Brought:
     ``validation``, ``calibration``: losses as `select_from_losses` takes them; calibration may hold
     the candidates alone, in testing order. ``configs``: what the rows stand for; ``space``: the
     search space as JSON; ``use`` and ``trials``: what the ledger says. None where it is not at
-    hand, and then it is taken from the certificate.
+    hand, and then it is taken from the certificate. ``judge``: the scores of a judge, with rows as
+    the calibration losses have.
     """
 
     validation: LossMapping
@@ -88,6 +92,7 @@ class Brought:
     space: Mapping[str, Any] | None = None
     use: Use | None = None
     trials: Sequence[int] | None = None
+    judge: JudgeMapping | None = None
 
 
 def compare(
@@ -117,6 +122,7 @@ def compare(
             procedure=procedure,
             seed=certificate.seeds["test"] or 0,
             entropy=certificate.seeds["entropy"],
+            judged=judged_risks(problem, brought.judge),
         ),
         procedure=procedure,
         configs=configs,
@@ -140,7 +146,8 @@ def compare(
             f"considered and {len(question.plan.order)} tested"
         )
         return [*differences, mismatch]
-    result = run_test(question.plan, opened, procedure, rows)
+    scores = read_judge(problem, brought.judge, opened.n_configs, opened.n_examples)
+    result = run_test(question.plan, opened, procedure, rows, scores)
     found = issue(question, result, _use(certificate, brought))
     return [*differences, *_differences(found, certificate)]
 

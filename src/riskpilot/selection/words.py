@@ -99,13 +99,16 @@ def _what_would_decide(plan: TestPlan, result: TestResult, i: int, at: int) -> s
     if unit >= risk.unit_limit:
         return "more examples would not help at this value: it is not below the limit"
     family, std = plan.families[risk.name], None
+    alone = ""
+    if risk.name in plan.judged:
+        family, alone = risk.statistic.auto(plan.judged[risk.name]), " without a judge"
     if steering_family(risk, family) == "normal" and result.calibration is not None:
         family = "normal"
         deviations = result.calibration.risks[risk.name].summary.standard_deviation
         std = float(deviations[result.rows[at]])
     needed = samples_to_pass(family, risk.unit_limit, unit, plan.aims[at], std)
     each = " in each group" if risk.needs_groups else ""
-    return f"about {needed:,} examples{each} with this value would have passed"
+    return f"about {needed:,} examples{each} with this value would have passed{alone}"
 
 
 def _labels_left(labelling: Labelling, at: int) -> str:

@@ -9,6 +9,8 @@ from riskpilot.statistics.families import (
     smallest_n,
 )
 from riskpilot.statistics.grouped import Grouped
+from riskpilot.statistics.judged.testing import log_judged
+from riskpilot.statistics.judged.worth import judged_power, labels_worth
 from riskpilot.statistics.kinds.base import Statistic
 from riskpilot.statistics.kinds.cvar import CVaR
 from riskpilot.statistics.kinds.difference import Difference
@@ -71,7 +73,10 @@ __all__ = [
     "follow",
     "from_dict",
     "is_statistic",
+    "judged_power",
+    "labels_worth",
     "largest_passing_mean",
+    "log_judged",
     "log_normal",
     "name_in_words",
     "outlook",

@@ -46,6 +46,7 @@ from riskpilot.losses import (
     validation_losses,
 )
 from riskpilot.problem import Problem, Risk
+from riskpilot.study.kept.judges import JUDGE, judge_blob
 from riskpilot.study.kept.loss_bytes import decode, encode
 from riskpilot.study.kept.loss_store import MemoryArtifactStore, get, put, store_of
 from riskpilot.study.kept.remembered import Remembered
@@ -348,10 +349,13 @@ def store_evaluation(
         calibration = calibration_losses(problem, decode(calibration_blob))
         check_disjoint(validation, calibration)
         n_calibration = calibration.n_examples
+    scores_blob = judge_blob(problem, evaluation, n_calibration)
     # Nothing is written before everything is known to be in order.
     artifacts = {"validation": put(store, validation_blob)}
     if calibration_blob is not None:
         artifacts["calibration"] = put(store, calibration_blob)
+    if scores_blob is not None:
+        artifacts[JUDGE] = put(store, scores_blob)
     return _record(validation, n_calibration, artifacts)
 
 

@@ -99,6 +99,12 @@ class Calibration:
 
     def _begin(self, question: Question, validation: ValidationLosses, horizon: int) -> None:
         """Stand before the first label."""
+        if question.plan.judged:
+            raise ProblemError(
+                "Labels that arrive one after another are tested without a judge, but the "
+                "evaluations of this study bring a judge's scores. Use select(study) once all "
+                "labels are there, or evaluate without judge=."
+            )
         plan = label_by_label(question.plan, horizon)
         self._question = replace(question, plan=plan)
         self._validation = validation

@@ -26,15 +26,24 @@ from riskpilot.guarantee import (
     question_digest,
     run_test,
 )
-from riskpilot.losses import LossMapping, ValidationLosses, calibration_losses
+from riskpilot.losses import (
+    JudgeMapping,
+    LossMapping,
+    ValidationLosses,
+    calibration_losses,
+    judged_risks,
+    read_judge,
+)
 from riskpilot.problem import Problem
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
+from riskpilot.study.kept.judges import JUDGE, judged_in, read_judges
 from riskpilot.study.kept.records import (
     check_validation_size,
     has_calibration,
     joined,
     problem_of,
     read_calibration,
+    record_of,
     settings_of,
     validation_of,
     write_calibration,
@@ -123,7 +132,11 @@ def select(
     given = joined(tested, tables, len(candidates))
     opened = calibration_losses(tested, given)
     use = enter(study, question, opened.digest(), given)
-    result = run_test(question.plan, opened, procedure, range(len(candidates)))
+    scores = None
+    if question.plan.judged:
+        judge = judges_of(study, candidates)
+        scores = read_judge(tested, judge, len(candidates), opened.n_examples)
+    result = run_test(question.plan, opened, procedure, range(len(candidates)), scores)
     selection = conclude(question, settled.validation, result, use, background(study, settled))
     note_outcome(study, selection.certificate)
     return selection
@@ -276,6 +289,8 @@ def settle(
     validation = validation_of(tested, records)
     params = [trial.params for trial in trials]
     space = intersection_search_space(list(trials))
+    judged = judged_in(study, trials, [JUDGE in record.artifacts for record in records])
+    helped = judged_risks(tested, judges_of(study, trials[:1])) if judged else ()
     estimates = smoothed_risks(space, params, validation) if smooth else None
     question = Question(
         problem=asked,
@@ -285,6 +300,7 @@ def settle(
             procedure=procedure,
             seed=seed,
             entropy=settings_of(study).get("entropy", 0),
+            judged=helped,
         ),
         procedure=procedure,
         configs=plain_configs(params, StudyError),
@@ -324,6 +340,16 @@ def _check_question(
             f"The study has: {stored} Asked: {asked}"
         )
     return asked, float(spend)
+
+
+def judges_of(study: optuna.Study, trials: Sequence[FrozenTrial]) -> JudgeMapping:
+    """Read the judge's scores of some trials, which all have some."""
+    entries = []
+    for trial in trials:
+        record = record_of(trial)
+        assert record is not None
+        entries.append((trial.number, dict(record.artifacts[JUDGE])))
+    return read_judges(study, entries)
 
 
 def _calibration(

@@ -27,14 +27,14 @@ from riskpilot.guarantee import (
     numbers_of,
     question_digest,
 )
-from riskpilot.losses import LossMapping, ValidationLosses
+from riskpilot.losses import JudgeMapping, LossMapping, ValidationLosses
 from riskpilot.problem import Problem
 from riskpilot.selection import Brought, Configs, Verification, compare
 from riskpilot.study.as_tables import is_storage, open_study, study_losses, validation_table
 from riskpilot.study.kept.records import Record, problem_of, record_again, settings_of
 from riskpilot.study.kept.trials import Finished, finished
 from riskpilot.study.labels.kept import label_table
-from riskpilot.study.questions.asking import space_as_json, space_from_json
+from riskpilot.study.questions.asking import judges_of, space_as_json, space_from_json
 from riskpilot.study.questions.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
 from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.tables import LossTable, read_losses
@@ -49,6 +49,7 @@ def verify(
     study: optuna.Study | None = None,
     seal: Seal | None = None,
     procedure: Procedure | None = None,
+    judge: JudgeMapping | None = None,
 ) -> Verification:
     """Recompute a certificate and say what differs.
 
@@ -71,6 +72,8 @@ def verify(
         What was sealed before the question was asked.
     procedure : Procedure, optional
         Needed where the certificate was made with one of the user's own.
+    judge : mapping, optional
+        The scores of a judge, as `select_from_losses` takes them, where one helped.
 
     Returns
     -------
@@ -94,6 +97,7 @@ def verify(
     True
     """
     _check_arguments(certificate, validation, calibration, configs, study, seal)
+    _check_judge(certificate, study, judge)
     chosen = _procedure(certificate, procedure)
     brought: Brought | None
     differences: list[str] = []
@@ -102,7 +106,7 @@ def verify(
     else:
         assert validation is not None
         assert calibration is not None
-        brought = Brought(validation, calibration, configs)
+        brought = Brought(validation, calibration, configs, judge=judge)
     if brought is not None:
         differences += _recomputed(certificate, brought, chosen)
     if seal is not None:
@@ -188,6 +192,18 @@ def _check_arguments(
     check_certificate(asdict(certificate))
 
 
+def _check_judge(
+    certificate: Certificate, study: optuna.Study | None, judge: JudgeMapping | None
+) -> None:
+    """Refuse to check a judge's help without the scores; a study has its own."""
+    if study is None and (judge is None) != (certificate.judge is None):
+        helped = "with" if certificate.judge is not None else "without"
+        raise CertificateError(
+            f"The certificate was made {helped} the help of a judge, and is checked in the same "
+            f"way. {'Give its scores: judge=...' if judge is None else 'Leave judge= out'}."
+        )
+
+
 def _procedure(certificate: Certificate, given: Procedure | None) -> Procedure:
     """Return the procedure that was given, else the one that the certificate names."""
     if given is not None:
@@ -267,10 +283,13 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
         if not differences:  # the losses are damaged, not the certificate
             raise
         return None, [*differences, str(error)]
+    judge = None
+    if certificate.judge is not None:
+        judge = judges_of(study, [trials[row] for row in rows])
     space = space_as_json(intersection_search_space(trials))
     numbers = [trial.number for trial in trials]
     brought = Brought(
-        table.validation, table.calibration, table.configs, space, use_of(entry), numbers
+        table.validation, table.calibration, table.configs, space, use_of(entry), numbers, judge
     )
     return brought, differences
 
@@ -432,6 +451,11 @@ def _trusted(
         )
     if certificate.sequential is not None:
         trusted.append("that the order in which labels came did not depend on their losses")
+    if certificate.judge is not None:
+        trusted.append(
+            "that the judge was fixed before the calibration labels were seen, and that the "
+            "examples that it scored without a label come from where the labelled ones do"
+        )
     if study is not None and seal is None:
         trusted.append(
             "that nobody wrote the whole storage anew, ledger included; a seal made beforehand or "
