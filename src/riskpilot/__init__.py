@@ -30,6 +30,8 @@ from riskpilot.selection import (
     Selection,
     Verification,
     freeze,
+    select_from_counts,
+    select_from_frame,
     select_from_losses,
 )
 from riskpilot.statistics import CVaR, Difference, GroupGap, Mean, Quantile, Ratio, WorstGroup
@@ -102,6 +104,8 @@ __all__ = [
     "plan_calibration",
     "seal",
     "select",
+    "select_from_counts",
+    "select_from_frame",
     "select_from_losses",
     "set_limits",
     "split_labelled",

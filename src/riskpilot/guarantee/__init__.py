@@ -51,7 +51,14 @@ from riskpilot.guarantee.sequential import (
     label_by_label,
     labels_again,
 )
-from riskpilot.guarantee.testing import Labelling, TestPlan, TestResult, freeze_plan, run_test
+from riskpilot.guarantee.testing import (
+    Labelling,
+    TestPlan,
+    TestResult,
+    check_seed,
+    freeze_plan,
+    run_test,
+)
 
 __all__ = [
     "CONTENT",
@@ -81,6 +88,7 @@ __all__ = [
     "chain",
     "check_certificate",
     "check_procedure",
+    "check_seed",
     "config_in_words",
     "config_of",
     "custom_name",

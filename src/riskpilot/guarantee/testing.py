@@ -51,6 +51,7 @@ class TestPlan:
     randomness that the shuffle got beside the validation losses; None where it needed none.
     ``horizon``: the largest number of labels, where they arrive one after another (`sequential`).
     ``judged``: the risks with which a judge helps, and whether their losses looked like 0/1 losses.
+    ``known_order``: whether the order was known before any data, so that nothing was filtered.
     """
 
     __test__: ClassVar[bool] = False  # not a test case, whatever its name says
@@ -74,6 +75,7 @@ class TestPlan:
     entropy: int | None = None
     horizon: int | None = None
     judged: Mapping[str, bool] = field(default_factory=dict)
+    known_order: bool = False
 
     def settings(self, risk: Risk, positions: slice = slice(None)) -> TestSettings:
         """How a risk of some candidates is tested; of all of them by default."""
@@ -105,6 +107,8 @@ class TestPlan:
             content.append(["horizon", self.horizon])
         if self.judged:
             content.append(["judged", dict(self.judged)])
+        if self.known_order:
+            content.append("known order")
         return digest_of(content)
 
 
@@ -160,6 +164,7 @@ def freeze_plan(
     seed: int = 0,
     entropy: int | None = None,
     judged: Collection[str] = (),
+    known_order: Sequence[int] | None = None,
 ) -> TestPlan:
     """Filter the configurations by dominance, then order them by approximate p-value.
 
@@ -170,6 +175,8 @@ def freeze_plan(
     the one that will decide; p-values are made sharp at the levels at which it does. ``entropy``:
     randomness for the shuffle that does not come from the validation losses, where there is some.
     ``judged``: the risks with which a judge will help.
+    ``known_order``: the rows in an order that was known before any data; nothing is filtered then,
+    and validation may say nothing of the risks.
     """
     check_procedure(procedure)
     seed = check_seed(seed)
@@ -197,6 +204,8 @@ def freeze_plan(
     # Smallest p first; where two are equal (both 1, say) the smaller risks decide.
     keys = (*reversed(believed[candidates].T), worst[candidates])
     order = candidates[np.lexsort(keys)]
+    if known_order is not None:
+        order = np.asarray(known_order, dtype=np.intp)
     digest = validation.digest()
     helped = {name: summaries[name].binary for name in judged}
     families |= dict.fromkeys(helped, JUDGED)
@@ -215,7 +224,7 @@ def freeze_plan(
         shuffle=shuffle_seed(digest, seed, fresh),
         entropy=fresh,
         aims=tuple(map(float, aims(procedure, len(order), problem.delta))),
-        starts=known(validation, families, order),
+        starts={} if not validation.n_examples else known(validation, families, order),
         groups={
             name: summary.names
             for name, summary in summaries.items()
@@ -228,6 +237,7 @@ def freeze_plan(
         },
         estimates=None if estimates is None else tuple(map(tuple, believed.tolist())),
         judged=helped,
+        known_order=known_order is not None,
     )
 
 

@@ -1,5 +1,8 @@
 """The verdict: what was chosen, in words and on a page, and its verification."""
 
+from riskpilot.selection.file_ledger import ledger_beside, read_ledger
+from riskpilot.selection.from_counts import select_from_counts
+from riskpilot.selection.from_frame import select_from_frame, wanted_columns, whole_table
 from riskpilot.selection.from_table import check_limits, select_from_losses
 from riskpilot.selection.frozen import FrozenPlan, freeze, frozen_again
 from riskpilot.selection.verdict import Selection, conclude
@@ -17,6 +20,12 @@ __all__ = [
     "conclude",
     "freeze",
     "frozen_again",
+    "ledger_beside",
     "left_out_in_words",
+    "read_ledger",
+    "select_from_counts",
+    "select_from_frame",
     "select_from_losses",
+    "wanted_columns",
+    "whole_table",
 ]
