@@ -13,6 +13,8 @@ from riskpilot.errors import (
 from riskpilot.guarantee import (
     Certificate,
     Graphical,
+    JudgePlan,
+    LabelsPlan,
     RiskPlan,
     Seal,
     bonferroni,
@@ -20,6 +22,8 @@ from riskpilot.guarantee import (
     fixed_sequence,
     holm,
     plan_calibration,
+    plan_judge,
+    plan_labels,
     split_labelled,
 )
 from riskpilot.losses import Evaluation, check_losses, losses_from_predictions, measure, weighted
@@ -69,6 +73,8 @@ __all__ = [
     "Graphical",
     "GroupGap",
     "GuidedSampler",
+    "JudgePlan",
+    "LabelsPlan",
     "LeakageError",
     "LimitSuggestion",
     "LossError",
@@ -102,6 +108,8 @@ __all__ = [
     "measure",
     "objective",
     "plan_calibration",
+    "plan_judge",
+    "plan_labels",
     "seal",
     "select",
     "select_from_counts",

@@ -12,6 +12,7 @@ from riskpilot.guarantee.certificate_shape import (
 )
 from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.judging import JudgeHelp
+from riskpilot.guarantee.label_planning import JudgePlan, LabelsPlan, plan_judge, plan_labels
 from riskpilot.guarantee.power import (
     MOST_EXAMPLES,
     RiskPlan,
@@ -72,7 +73,9 @@ __all__ = [
     "Graphical",
     "Interval",
     "JudgeHelp",
+    "JudgePlan",
     "Labelling",
+    "LabelsPlan",
     "Procedure",
     "Progress",
     "Question",
@@ -112,6 +115,8 @@ __all__ = [
     "p_in_words",
     "passing_probability",
     "plan_calibration",
+    "plan_judge",
+    "plan_labels",
     "planning_family",
     "question_digest",
     "region_of",

@@ -53,6 +53,21 @@ def label_by_label(plan: TestPlan, horizon: int) -> TestPlan:
     ProblemError
         If the horizon is no whole number of at least 1, or a risk cannot be tested this way.
     """
+    m = check_horizon(horizon)
+    families = {
+        risk.name: risk.statistic.family_by_label(plan.families[risk.name], _limit(risk))
+        for risk in plan.problem.risks
+    }
+    made = replace(plan, families=families, horizon=m)
+    for risk in plan.problem.risks:  # a statistic that cannot be followed says so now
+        risk.statistic.streams(
+            made.settings(risk), _limit(risk), _n_groups(made, risk), risk.conditional
+        )
+    return made
+
+
+def check_horizon(horizon: int) -> int:
+    """Return the largest number of labels as a plain integer, or refuse it."""
     whole = isinstance(horizon, int | np.integer) and not isinstance(horizon, bool | np.timedelta64)
     if not whole or not 1 <= horizon <= MOST_LABELS:
         raise ProblemError(
@@ -60,16 +75,7 @@ def label_by_label(plan: TestPlan, horizon: int) -> TestPlan:
             f"but it is {shown(horizon)}. Name how many labels there can be at most, such as "
             f"horizon=1000."
         )
-    families = {
-        risk.name: risk.statistic.family_by_label(plan.families[risk.name], _limit(risk))
-        for risk in plan.problem.risks
-    }
-    made = replace(plan, families=families, horizon=int(horizon))
-    for risk in plan.problem.risks:  # a statistic that cannot be followed says so now
-        risk.statistic.streams(
-            made.settings(risk), _limit(risk), _n_groups(made, risk), risk.conditional
-        )
-    return made
+    return int(horizon)
 
 
 @dataclass(frozen=True)
@@ -325,11 +331,12 @@ def boundary_steps(plan: TestPlan, risk: Risk) -> tuple[int, ...] | None:
         return None
     assert plan.horizon is not None
     stream = risk.statistic.streams(plan.settings(risk), _limit(risk), 0, False)[0]
-    return _steps(float(np.max(stream.limits)), plan.problem.delta, plan.horizon)
+    return steps_of_boundary(float(np.max(stream.limits)), plan.problem.delta, plan.horizon)
 
 
 @cache
-def _steps(limit: float, delta: float, horizon: int) -> tuple[int, ...]:
+def steps_of_boundary(limit: float, delta: float, horizon: int) -> tuple[int, ...]:
+    """The first label at which a count of 0, 1, 2, ... crosses; the limit is on the unit scale."""
     critical = exact_boundary(limit, delta, horizon).critical
     counts = np.arange(int(critical[-1]) + 1)
     return tuple(map(int, np.searchsorted(critical, counts) + 1))

@@ -127,7 +127,8 @@ def labels_ahead(
             "title": {"text": "chance to have crossed"},
             "overlaying": "y",
             "side": "right",
-            "range": [0, 1.02],
+            "range": [0, 1],
+            "tickvals": [0, 0.25, 0.5, 0.75, 1],
             "showgrid": False,
         }
     )

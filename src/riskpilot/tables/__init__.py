@@ -9,6 +9,8 @@ from riskpilot.tables.columns import named_columns as named_columns
 from riskpilot.tables.files import is_archive as is_archive
 from riskpilot.tables.files import read_losses
 from riskpilot.tables.files import with_example as with_example
+from riskpilot.tables.labels import LabelFile as LabelFile
+from riskpilot.tables.labels import read_label_file as read_label_file
 from riskpilot.tables.long import LongTable as LongTable
 from riskpilot.tables.long import open_table as open_table
 from riskpilot.tables.loss_table import LossTable

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import optuna
 
+from riskpilot.common import FloatArray
 from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.guarantee import (
     Background,
@@ -153,6 +154,28 @@ class Calibration:
     def labels(self) -> tuple[int, ...]:
         """How many labels each candidate has got; fewer where it was decided before."""
         return tuple(map(int, self._progress.labels))
+
+    @property
+    def trials(self) -> tuple[int, ...]:
+        """The numbers of the candidates' trials; their rows, where the plan is of a table."""
+        order, numbers = self._question.plan.order, self._question.trials
+        return tuple(row if numbers is None else numbers[row] for row in order)
+
+    def losses(self, name: str) -> FloatArray:
+        """Return the losses of one risk so far, in the order of the labels.
+
+        Parameters
+        ----------
+        name : str
+            The name of the risk.
+
+        Returns
+        -------
+        array of shape (n_candidates, n_labels)
+            In double precision; NaN where a candidate has got no loss, or it does not count.
+        """
+        empty = np.full((len(self.candidates), self.n_labels), np.nan)
+        return np.array(self._progress.table.get(name, empty))
 
     @property
     def certified(self) -> list[dict[str, Any]]:
