@@ -21,7 +21,7 @@ def rows(quick: bool) -> Iterator[Row]:
         lambda: exact_boundary(LIMIT, DELTA, m),
         lambda: plain_boundary(m),
         goal="faster",
-        target=2.0,
+        target=None,
         repeats=repeats,
     )
     horizon, batch = (100, 20) if quick else (1_000, 20)
@@ -50,7 +50,7 @@ def rows(quick: bool) -> Iterator[Row]:
         label_by_label,
         anew_at_every_look,
         goal="faster",
-        target=1.0,
+        target=None,
         repeats=repeats,
     )
 
