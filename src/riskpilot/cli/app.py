@@ -15,6 +15,7 @@ from riskpilot.cli import (
     calibrate,
     dashboard,
     demo,
+    gate,
     plan,
     report,
     seal,
@@ -104,6 +105,7 @@ def main(
 # In the order in which --help lists them.
 app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.command(epilog=select.EXAMPLES)(select.select)
+app.command(epilog=gate.EXAMPLES)(gate.gate)
 app.command(epilog=plan.EXAMPLES)(plan.plan)
 app.command(epilog=calibrate.EXAMPLES)(calibrate.calibrate)
 app.command(epilog=seal.EXAMPLES)(seal.seal)
