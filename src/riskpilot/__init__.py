@@ -42,6 +42,7 @@ from riskpilot.study import (
     tell,
     verify,
 )
+from riskpilot.watch import Watch
 
 __version__ = "0.1.0"
 
@@ -76,6 +77,7 @@ __all__ = [
     "StudyError",
     "TableError",
     "Verification",
+    "Watch",
     "WorstGroup",
     "adopt",
     "bonferroni",

@@ -15,6 +15,7 @@ from riskpilot.losses.intake import (
     same_number,
     text_array,
 )
+from riskpilot.losses.labels import Labels, read_labels
 from riskpilot.losses.leakage import check_disjoint, check_ids, check_memory
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
 from riskpilot.losses.ranges import as_given
@@ -30,6 +31,7 @@ from riskpilot.losses.values import measure, value_of, weighted
 __all__ = [
     "CalibrationLosses",
     "Evaluation",
+    "Labels",
     "LossMapping",
     "NumbersOfTexts",
     "RiskLosses",
@@ -47,6 +49,7 @@ __all__ = [
     "measure",
     "number_array",
     "plain_array",
+    "read_labels",
     "same_number",
     "summary_of",
     "text_array",

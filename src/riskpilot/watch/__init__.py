@@ -4,6 +4,7 @@ from riskpilot.watch.blocks import Block, Claim, Contrast, fill_blocks, gap, rat
 from riskpilot.watch.bounds import lower_bound, upper_bound
 from riskpilot.watch.capital import update, wealth
 from riskpilot.watch.estimates import Estimate, segment_estimate, since_begin, since_change
+from riskpilot.watch.findings import WatchAlarm, WatchedRisk
 from riskpilot.watch.rule import Rule, make_rule
 from riskpilot.watch.state import Alarm, Segment, State, begin, from_dict, to_dict
 from riskpilot.watch.streams import (
@@ -15,6 +16,7 @@ from riskpilot.watch.streams import (
     tail_values,
     to_unit,
 )
+from riskpilot.watch.watching import Watch
 
 __all__ = [
     "Alarm",
@@ -25,6 +27,9 @@ __all__ = [
     "Rule",
     "Segment",
     "State",
+    "Watch",
+    "WatchAlarm",
+    "WatchedRisk",
     "begin",
     "difference_values",
     "fill_blocks",

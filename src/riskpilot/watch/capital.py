@@ -257,7 +257,7 @@ class _Accounts:
 
     def _look_for_alarms(self) -> None:
         """Note an alarm of every stream that reaches its threshold for the first time."""
-        reached = self._capital.sum(axis=1) + self._reserve >= self._rule.threshold_array
+        reached = np.add.reduce(self._capital, axis=1) + self._reserve >= self._rule.threshold_array
         if not np.count_nonzero(reached):
             return
         had = {alarm.stream for alarm in self._alarms}
