@@ -7,9 +7,9 @@ that), which are tested there at length. Here whole watches run, with labels in 
 import numpy as np
 import pytest
 from exact import assert_rate_at_most
-from tests.kits.watched import CASES
 
 import riskpilot as rp
+from tests.kits.watched import CASES
 
 DELTA = 0.1
 
