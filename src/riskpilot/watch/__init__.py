@@ -3,7 +3,7 @@
 from riskpilot.watch.blocks import Block, Claim, Contrast, fill_blocks, gap, ratio
 from riskpilot.watch.bounds import lower_bound, upper_bound
 from riskpilot.watch.capital import update, wealth
-from riskpilot.watch.estimates import Estimate, segment_estimate, since_begin, since_change
+from riskpilot.watch.estimates import Estimate, segment_estimates, since_begin, since_change
 from riskpilot.watch.findings import WatchAlarm, WatchedRisk
 from riskpilot.watch.rule import Rule, make_rule
 from riskpilot.watch.state import Alarm, Segment, State, begin, from_dict, to_dict
@@ -42,7 +42,7 @@ __all__ = [
     "quantile_values",
     "ratio",
     "sampling_weights",
-    "segment_estimate",
+    "segment_estimates",
     "since_begin",
     "since_change",
     "tail_values",

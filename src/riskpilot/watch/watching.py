@@ -14,7 +14,7 @@ from riskpilot.common import FloatArray, card, exact, is_name, percent
 from riskpilot.errors import LossError, shown
 from riskpilot.guarantee import Certificate
 from riskpilot.losses import Labels, LossMapping, number_array, read_labels
-from riskpilot.watch.estimates import segment_estimate, since_begin, since_change
+from riskpilot.watch.estimates import segment_estimates, since_begin, since_change
 from riskpilot.watch.findings import WatchAlarm, WatchedRisk, watched_risk
 from riskpilot.watch.places import Place, place_of
 from riskpilot.watch.record import Subject, WatchRecord, new_record
@@ -157,7 +157,8 @@ class Watch:
             risk, stream = streams[alarm.stream]
             segment, estimate = now[alarm.stream]
             if segment.row != alarm.segment.row:  # the bets have begun anew since the alarm
-                estimate = segment_estimate(record.rule, alarm.stream, alarm.segment, delta=half)
+                then = [alarm.segment]
+                (estimate,) = segment_estimates(record.rule, alarm.stream, then, delta=half)
             found.append(
                 WatchAlarm(
                     risk=risk,
