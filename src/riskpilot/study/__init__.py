@@ -22,6 +22,7 @@ from riskpilot.study.objectives import objective
 from riskpilot.study.questions.asking import seal, select
 from riskpilot.study.questions.audit import audit, verify
 from riskpilot.study.questions.question_ledger import ledger
+from riskpilot.study.recertifying import recertify
 from riskpilot.study.sampler import GuidedSampler, sampler_for, search_snapshot
 from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.study.space import Space, check_choices, from_unit, n_values, to_unit
@@ -60,6 +61,7 @@ __all__ = [
     "objective",
     "open_study",
     "problem_of",
+    "recertify",
     "sampler_for",
     "seal",
     "search_snapshot",
