@@ -434,3 +434,64 @@ def test_a_function_that_gives_hits_for_recall_is_noticed():
         risks={"recall": 0.5}, losses={"recall": lambda *told: 1 - hits(*told)}, n_trials=2
     ).fit(X[:3000], Y[:3000])
     assert str(made.selection_.problem.risks[0]) == "recall >= 0.5"
+
+
+def test_a_known_order_spends_no_data_on_thresholds():
+    X, y = make_classification(6000, weights=[0.6], flip_y=0.2, random_state=1)
+    model = LogisticRegression().fit(X[:1000], y[:1000])
+    searched, known = (
+        RiskControlledThreshold(
+            model,
+            risks={"false_positive_rate": 0.2},
+            minimize="false_negative_rate",
+            order=order,
+            random_state=0,
+        ).fit(X[1000:2500], y[1000:2500])
+        for order in ("searched", "monotone")
+    )
+    assert known.selection_.certificate.n_calibration == 1500
+    assert searched.selection_.certificate.n_calibration == 1000
+    flagged = known.predict(X[2500:]) == 1
+    assert flagged[y[2500:] == 0].mean() <= 0.2
+    steps = [config["threshold"] for config in known.selection_.candidates]
+    assert steps == sorted(steps, reverse=True), "the highest threshold is the safest"
+
+
+def test_a_known_order_of_misses_starts_at_the_lowest_threshold():
+    X, y = make_classification(3000, random_state=1)
+    model = LogisticRegression().fit(X[:1000], y[:1000])
+    tuned = RiskControlledThreshold(
+        model, risks=["recall >= 0.7"], minimize="selection_rate", order="monotone"
+    ).fit(X[1000:], y[1000:])
+    steps = [config["threshold"] for config in tuned.selection_.candidates]
+    assert steps == sorted(steps)
+    assert tuned.best_params_["threshold"] > steps[0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"order": "known"}, '"searched" or "monotone"'),
+        ({"order": np.arange(3)}, '"searched" or "monotone"'),
+        ({"risks": {"error": 0.3}}, "can only grow along it"),
+        ({"risks": ["precision >= 0.6"]}, "can only grow along it"),
+        ({"risks": {"fpr": 0.3, "fnr": 0.4}, "minimize": "error"}, "kept at different ends"),
+        ({"abstain": True}, "none with two thresholds"),
+    ],
+)
+def test_an_order_that_is_not_known_is_refused(changed, says):
+    X, y = make_classification(2000, random_state=1)
+    model = LogisticRegression().fit(X[:1000], y[:1000])
+    options = {"risks": {"fpr": 0.2}, "minimize": "false_negative_rate", "order": "monotone"}
+    with pytest.raises(ProblemError, match=says):
+        RiskControlledThreshold(model, **{**options, **changed}).fit(X[1000:], y[1000:])
+
+
+def test_a_known_order_compares_nothing_on_other_data():
+    X, y = make_classification(2000, random_state=1)
+    model = LogisticRegression().fit(X[:1000], y[:1000])
+    tuned = RiskControlledThreshold(
+        model, risks={"fpr": 0.2}, minimize="false_negative_rate", order="monotone"
+    )
+    with pytest.raises(ProblemError, match="X_val is given"):
+        tuned.fit(X[1000:1500], y[1000:1500], X_val=X[1500:], y_val=y[1500:])

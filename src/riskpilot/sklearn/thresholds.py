@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -12,16 +12,18 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from riskpilot.common.arrays import Array, IntArray
 from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.guarantee import samples_to_pass
-from riskpilot.problem import Problem
-from riskpilot.selection import select_from_losses
+from riskpilot.problem import Problem, meaning
+from riskpilot.selection import Selection, select_from_losses
 from riskpilot.sklearn.shared import (
     ABSTAIN,
+    Losses,
     WithPromise,
     deal,
     delegated,
     require_estimator,
     require_y,
 )
+from riskpilot.statistics import Mean
 
 Config = Mapping[str, float]
 
@@ -60,7 +62,11 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         text. It must not be a class.
     validation_size : float, default 1 / 3
         The share of the data that compares thresholds, as `split_labelled` recommends; the rest
-        calibrates.
+        calibrates. None is needed with ``order="monotone"``.
+    order : "searched" or "monotone", default "searched"
+        How the testing order is found. "monotone" is for one threshold and metrics that can only
+        grow along it, such as false_positive_rate as the threshold falls: the order from safe to
+        risky is then known, and all of the data tests.
     random_state : int, RandomState instance or None, default None
         The seed of the split.
 
@@ -105,6 +111,7 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         pos_label: Any = None,
         abstain_label: Any = None,
         validation_size: float = 1 / 3,
+        order: str = "searched",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -116,6 +123,7 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         self.pos_label = pos_label
         self.abstain_label = abstain_label
         self.validation_size = validation_size
+        self.order = order
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
@@ -149,7 +157,10 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         check_is_fitted(self.estimator)
         rng = check_random_state(self.random_state)
         X, y = indexable(X, column_or_1d(y, warn=True))
-        if X_val is None:
+        known_order = self._knows_order(X_val)
+        if known_order:
+            calibration, validation = (X, y), (X, y)
+        elif X_val is None:
             calibration, validation = deal(X, y, {"validation_size": self.validation_size}, rng)
         else:
             calibration, validation = (X, y), (X_val, y_val)
@@ -165,6 +176,9 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         self.abstain_label_ = _abstain_label(self.abstain_label, self.classes_, abstain)
         seen, sealed = self._scores(validation[0]), self._scores(calibration[0])
         configs = self._rule.configs(seen, self.n_thresholds)
+        self.__dict__.pop("best_params_", None)  # of an earlier fit
+        if known_order:
+            return self._finish(_select_in_order(losses, self._rule, configs, sealed, y))
         table = losses.of_codes(validation[1], self._rule.codes(seen, configs), free=True)
         kept = _testable(losses.problem, table, len(sealed) / len(seen))
         configs = [configs[row] for row in kept]
@@ -174,6 +188,24 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
             calibration=losses.of_codes(calibration[1], self._rule.codes(sealed, configs)),
             configs=configs,
         )
+        return self._finish(selection)
+
+    def _knows_order(self, X_val: Any) -> bool:
+        """Say whether the order is known, and refuse what does not go with that."""
+        if not isinstance(self.order, str) or self.order not in ("searched", "monotone"):
+            raise ProblemError(
+                f'order is "searched" or "monotone", but it is {shown(self.order)}. Leave it out '
+                f"where the metrics are not known to grow along the threshold."
+            )
+        if self.order == "monotone" and X_val is not None:
+            raise ProblemError(
+                'With order="monotone" all of the data tests, and none compares thresholds, but '
+                "X_val is given. Add it to X, or leave order out."
+            )
+        return self.order == "monotone"
+
+    def _finish(self, selection: Selection) -> Self:
+        """Keep the verdict in the attributes of a fitted estimator."""
         self._keep(selection, self.estimator)
         if self.selection_.config is not None:
             self.best_params_ = self.selection_.config
@@ -275,6 +307,10 @@ class _Rule(Protocol):
     def positive(self) -> int:
         """The code of the positive class."""
 
+    @property
+    def safe_ends(self) -> Mapping[str, str]:
+        """The metrics that can only grow along the threshold, and at which end they are small."""
+
     def configs(self, scores: Array, n: int) -> list[dict[str, float]]:
         """Make about ``n`` configurations that suit the scores."""
 
@@ -287,6 +323,13 @@ class _OneThreshold:
     """Predicts the positive class from ``threshold`` on; scores are its own, shape (n,)."""
 
     positive: int
+    safe_ends: ClassVar[Mapping[str, str]] = {
+        "false_positive_rate": "high",
+        "specificity": "high",
+        "selection_rate": "high",
+        "false_negative_rate": "low",
+        "recall": "low",
+    }
 
     def configs(self, scores: Array, n: int) -> list[dict[str, float]]:
         return [{"threshold": level} for level in _levels(scores, n)]
@@ -301,6 +344,7 @@ class _TwoThresholds:
     """Predicts positive from ``high`` on and negative below ``low``, and abstains between them."""
 
     positive: int
+    safe_ends: ClassVar[Mapping[str, str]] = {}
 
     def configs(self, scores: Array, n: int) -> list[dict[str, float]]:
         levels = _levels(scores, min(n, _PAIR_LEVELS))
@@ -318,6 +362,11 @@ class _Confidence:
     """Predicts the most likely class from ``confidence`` on; scores are probabilities, (n, K)."""
 
     positive: int
+    safe_ends: ClassVar[Mapping[str, str]] = {
+        "error": "high",
+        "abstention": "low",
+        "coverage": "low",
+    }
 
     def configs(self, scores: Array, n: int) -> list[dict[str, float]]:
         return [{"confidence": level} for level in _levels(scores.max(axis=1), n)]
@@ -337,6 +386,52 @@ def _rule(n_classes: int, positive: int, abstain: bool) -> _Rule:
         f"A threshold parts two classes, but the classifier has {n_classes}. "
         f"With more than two it can abstain: RiskControlledThreshold(..., abstain=True)."
     )
+
+
+def _select_in_order(
+    losses: Losses, rule: _Rule, configs: list[dict[str, float]], scores: Array, y: Any
+) -> Selection:
+    """Test thresholds from the safe end on, each on all of the data.
+
+    That thresholds are made of the scores of the same data does no harm: losses grow along the
+    threshold on every sample, so that to pass beyond the first threshold that breaks a limit, a
+    sample would have to pass at that threshold, wherever the others lie.
+    """
+    safe_end = _safe_end(losses.problem, rule)
+    (name,) = configs[0]
+    configs = sorted(configs, key=lambda config: config[name], reverse=safe_end == "high")
+    table = losses.of_codes(y, rule.codes(scores, configs), free=True)
+    free = {losses.problem.minimize: table.pop(losses.problem.minimize)}
+    return select_from_losses(
+        losses.problem,
+        validation=free,
+        calibration=table,
+        configs=configs,
+        order=range(len(configs)),
+    )
+
+
+def _safe_end(problem: Problem, rule: _Rule) -> str:
+    """Find the end of the thresholds at which every limit is kept."""
+    ends = {}
+    for risk in problem.risks:
+        known = meaning(risk.name)
+        metric = "" if known is None else known.metric.name
+        end = rule.safe_ends.get(metric) if isinstance(risk.statistic, Mean) else None
+        if end is None:
+            listed = ", ".join(rule.safe_ends) or "none with two thresholds"
+            raise ProblemError(
+                f'order="monotone" needs metrics that can only grow along it ({listed}), '
+                f"but a limit is on {risk.name!r}. Leave order out: the order is then searched for "
+                f"on a part of the data."
+            )
+        ends[risk.name] = end
+    if len(set(ends.values())) > 1:
+        raise ProblemError(
+            f'order="monotone" needs one direction from safe to risky, but the limits on '
+            f"{' and '.join(ends)} are kept at different ends. Leave order out."
+        )
+    return next(iter(ends.values()))
 
 
 def _levels(scores: Array, n: int) -> list[float]:
