@@ -12,5 +12,7 @@ from riskpilot.tables.files import with_example as with_example
 from riskpilot.tables.long import LongTable as LongTable
 from riskpilot.tables.long import open_table as open_table
 from riskpilot.tables.loss_table import LossTable
+from riskpilot.tables.rows import read_rows as read_rows
+from riskpilot.tables.sources import column_names as column_names
 
 __all__ = ["LossTable", "read_losses", "save_losses"]

@@ -5,6 +5,7 @@ from riskpilot.watch.bounds import lower_bound, upper_bound
 from riskpilot.watch.capital import update, wealth
 from riskpilot.watch.estimates import Estimate, segment_estimates, since_begin, since_change
 from riskpilot.watch.findings import WatchAlarm, WatchedRisk
+from riskpilot.watch.metrics import metrics, write_metrics
 from riskpilot.watch.rule import Rule, make_rule
 from riskpilot.watch.state import Alarm, Segment, State, begin, from_dict, to_dict
 from riskpilot.watch.streams import (
@@ -39,6 +40,7 @@ __all__ = [
     "group_values",
     "lower_bound",
     "make_rule",
+    "metrics",
     "quantile_values",
     "ratio",
     "sampling_weights",
@@ -51,4 +53,5 @@ __all__ = [
     "update",
     "upper_bound",
     "wealth",
+    "write_metrics",
 ]

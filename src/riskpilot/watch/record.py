@@ -1,7 +1,7 @@
 """All that a watch knows: what is watched, the bets, the past; written as signed JSON."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -196,6 +196,10 @@ class WatchRecord:
             repeated=self.repeated + n_given - len(values),
             files=self.files,
         )
+
+    def with_file(self, digest: str) -> "WatchRecord":
+        """Remember a file that was counted whole."""
+        return replace(self, files=(*self.files, digest))
 
     def to_json(self) -> tuple[str, str]:
         """Write the record as signed JSON; return it with its digest."""

@@ -15,6 +15,7 @@ from riskpilot.errors import LossError, shown
 from riskpilot.guarantee import Certificate
 from riskpilot.losses import Labels, LossMapping, number_array, read_labels
 from riskpilot.watch.estimates import segment_estimates, since_begin, since_change
+from riskpilot.watch.files import read_file
 from riskpilot.watch.findings import WatchAlarm, WatchedRisk, watched_risk
 from riskpilot.watch.places import Place, place_of
 from riskpilot.watch.record import Subject, WatchRecord, new_record
@@ -139,6 +140,54 @@ class Watch:
             values, self._weights(labels, shares), tuple(blocks), _time(at), digests, n
         )
         return len(values)
+
+    def update_from_file(
+        self,
+        path: str | Path,
+        *,
+        ids: str | None = None,
+        weights: str | None = None,
+        at: str | date | None = None,
+    ) -> int:
+        """Take the labels in a file, one row for each example, in the order in which they came.
+
+        A file whose content was counted before is passed over. Columns hold losses as they do for
+        `select_from_frame`; columns that the certificate does not know are passed over, too.
+
+        Parameters
+        ----------
+        path : str or Path
+            A CSV, Parquet or JSON file.
+        ids : str, optional
+            The column that tells each example from all others; "example" where there is one.
+        weights : str, optional
+            The column of weights, as in `update`.
+        at : str or date, optional
+            When the labels came; the name of the file, if left out.
+
+        Returns
+        -------
+        int
+            How many of the labels were new.
+
+        Raises
+        ------
+        TableError
+            If the file cannot be read.
+        LossError
+            Where the losses, or what stands beside them, cannot be used.
+        """
+        digest, read = read_file(self._record.subject.problem, path, ids, weights)
+        if digest in self._record.files:
+            return 0
+        n = self.update(
+            read.losses,
+            weights=read.weights,
+            ids=read.ids,
+            at=Path(path).stem[:_LONGEST_TIME] if at is None else at,
+        )
+        self._record = self._record.with_file(digest)
+        return n
 
     @property
     def alarm(self) -> bool:
