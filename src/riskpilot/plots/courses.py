@@ -117,7 +117,7 @@ def evidence_course(courses: Sequence[Course]) -> go.Figure:
     figure.add_hline(y=1.0, line=LIMIT_LINE)
     figure.add_scatter(x=[None], y=[None], name="alarm", mode="lines", line=LIMIT_LINE)
     figure.update_xaxes(title_text="labels", rangemode="tozero")
-    figure.update_yaxes(title_text="share of the evidence for an alarm", type="log")
+    figure.update_yaxes(title_text="evidence (alarm at 1)", type="log", dtick=1)
     return styled(figure, "The evidence", height=380)
 
 
