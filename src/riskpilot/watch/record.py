@@ -1,10 +1,11 @@
 """All that a watch knows: what is watched, the bets, the past; written as signed JSON."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from riskpilot.common import (
     FloatArray,
@@ -25,7 +26,7 @@ from riskpilot.errors import CertificateError, ProblemError, RiskpilotError, sho
 from riskpilot.guarantee import VERSIONS, Certificate, check_certificate, stamp
 from riskpilot.problem import Problem
 from riskpilot.watch.blocks import Block
-from riskpilot.watch.capital import update, wealth
+from riskpilot.watch.capital import Accounts
 from riskpilot.watch.history import History, no_history
 from riskpilot.watch.promises import Promise, Stream, promises_of
 from riskpilot.watch.rule import Rule, make_rule
@@ -141,65 +142,61 @@ def read_certificate(certificate: Certificate | str | Path) -> Certificate:
     return certificate
 
 
-@dataclass(frozen=True, eq=False)
 class WatchRecord:
-    """What a watch knows between two updates.
+    """What a watch knows, from its beginning on.
 
     ``blocks``: for each promise, the blocks of examples that it fills. ``alarm_times``: when each
     alarm of the state came. ``seen``: the ids that were counted. ``repeated``: how many labels were
     passed over because of theirs. ``files``: the digests of whole files that were counted.
     """
 
-    subject: Subject
-    rule: Rule
-    state: State
-    blocks: tuple[tuple[Block, ...], ...]
-    history: History
-    alarm_times: tuple[str, ...]
-    seen: Seen
-    repeated: int = 0
-    files: tuple[str, ...] = ()
+    def __init__(
+        self,
+        subject: Subject,
+        rule: Rule,
+        state: State,
+        *,
+        blocks: tuple[tuple[Block, ...], ...],
+        history: History,
+        alarm_times: tuple[str, ...] = (),
+        seen: Seen | None = None,
+        repeated: int = 0,
+        files: tuple[str, ...] = (),
+    ) -> None:
+        self.subject, self.rule = subject, rule
+        self.accounts = Accounts(rule, state)
+        self.blocks, self.history = blocks, history
+        self.alarm_times = alarm_times
+        self.seen = Seen() if seen is None else seen
+        self.repeated, self.files = repeated, files
 
-    def after(
+    @property
+    def state(self) -> State:
+        """The capital and the sums of all streams."""
+        return self.accounts.state()
+
+    def take(
         self,
         values: FloatArray,
         weights: FloatArray | None,
         blocks: tuple[tuple[Block, ...], ...],
         time: str,
-        digests: Sequence[bytes],
-        n_given: int,
-    ) -> "WatchRecord":
-        """Take the next labels, values and weights of shape (b, K).
-
-        ``digests``: of their ids, where they have some. ``n_given``: how many labels were given,
-        with those that had been counted before.
-        """
-        state, history, start = self.state, self.history, 0
-        while start < len(values):
-            stop = min(start + history.until_next(state.rows), len(values))
+    ) -> None:
+        """Take the next labels, values and weights of shape (b, K), which were checked."""
+        accounts, start, n = self.accounts, 0, len(values)
+        if weights is not None:
+            weights = np.where(np.isnan(values), 0.0, weights)
+        while start < n:
+            stop = min(start + self.history.until_next(accounts.rows), n)
             part = slice(start, stop)
-            state = update(
-                self.rule, state, values[part], None if weights is None else weights[part]
-            )
+            accounts.take(values[part], None if weights is None else weights[part])
             start = stop
-            if state.rows % history.step == 0:
-                history = history.noted(state.rows, time, state.sums, wealth(self.rule, state))
-        self.seen.add(digests)
-        return WatchRecord(
-            subject=self.subject,
-            rule=self.rule,
-            state=state,
-            blocks=blocks,
-            history=history,
-            alarm_times=self.alarm_times + (time,) * (len(state.alarms) - len(self.alarm_times)),
-            seen=self.seen,
-            repeated=self.repeated + n_given - len(values),
-            files=self.files,
-        )
-
-    def with_file(self, digest: str) -> "WatchRecord":
-        """Remember a file that was counted whole."""
-        return replace(self, files=(*self.files, digest))
+            if accounts.rows % self.history.step == 0:
+                self.history = self.history.noted(
+                    accounts.rows, time, accounts.sums(), accounts.wealth()
+                )
+        self.blocks = blocks
+        self.alarm_times += (time,) * (len(accounts.alarms) - len(self.alarm_times))
 
     def to_json(self) -> tuple[str, str]:
         """Write the record as signed JSON; return it with its digest."""
@@ -226,9 +223,9 @@ class WatchRecord:
             rule, state = from_dict(data["watch"])
             _ = subject.promises
             found = cls(
-                subject=subject,
-                rule=rule,
-                state=state,
+                subject,
+                rule,
+                state,
                 blocks=tuple(tuple(map(Block.from_dict, part)) for part in data["blocks"]),
                 history=History.from_dict(data["history"], rule.n_streams),
                 alarm_times=tuple(data["alarm_times"]),
@@ -251,7 +248,7 @@ class WatchRecord:
             self.rule.limits == self.subject.rule().limits
             and self.rule.delta == self.subject.delta
             and [len(part) for part in self.blocks] == [p.n_blocks for p in self.subject.promises]
-            and len(self.alarm_times) == len(self.state.alarms)
+            and len(self.alarm_times) == len(self.accounts.alarms)
         )
         if not fits:
             raise CertificateError(
@@ -264,13 +261,11 @@ def new_record(subject: Subject) -> WatchRecord:
     """Begin a watch, before its first label."""
     rule = subject.rule()
     return WatchRecord(
-        subject=subject,
-        rule=rule,
-        state=begin(rule),
+        subject,
+        rule,
+        begin(rule),
         blocks=tuple((Block(),) * promise.n_blocks for promise in subject.promises),
         history=no_history(rule.n_streams),
-        alarm_times=(),
-        seen=Seen(),
     )
 
 

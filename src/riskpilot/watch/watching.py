@@ -122,7 +122,7 @@ class Watch:
         LossRangeError
             Where a loss is outside the range that the certificate declares.
         """
-        subject, record = self._record.subject, self._record
+        subject, record, time = self._record.subject, self._record, _time(at)
         labels = read_labels(subject.problem, self._with_groups(losses, groups))
         n = len(next(iter(labels.values())).own)
         shares = self._sampling_shares(weights, n)
@@ -136,9 +136,9 @@ class Watch:
             columns.append(values)
             blocks.append(tuple(rest))
         values = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
-        self._record = record.after(
-            values, self._weights(labels, shares), tuple(blocks), _time(at), digests, n
-        )
+        record.take(values, self._weights(labels, shares), tuple(blocks), time)
+        record.seen.add(digests)
+        record.repeated += n - len(values)
         return len(values)
 
     def update_from_file(
@@ -186,23 +186,23 @@ class Watch:
             ids=read.ids,
             at=Path(path).stem[:_LONGEST_TIME] if at is None else at,
         )
-        self._record = self._record.with_file(digest)
+        self._record.files += (digest,)
         return n
 
     @property
     def alarm(self) -> bool:
         """Whether some limit is no longer kept. An alarm stays."""
-        return bool(self._record.state.alarms)
+        return bool(self._record.accounts.alarms)
 
     @property
     def alarms(self) -> tuple[WatchAlarm, ...]:
         """The first alarm of each risk, or of each group of it, in the order in which they came."""
         record, half = self._record, self.delta / 2
-        if not record.state.alarms:
+        if not self.alarm:
             return ()
         streams, now = record.subject.streams, since_change(record.rule, record.state, delta=half)
         found = []
-        for alarm, time in zip(record.state.alarms, record.alarm_times, strict=True):
+        for alarm, time in zip(record.accounts.alarms, record.alarm_times, strict=True):
             risk, stream = streams[alarm.stream]
             segment, estimate = now[alarm.stream]
             if segment.row != alarm.segment.row:  # the bets have begun anew since the alarm
@@ -230,7 +230,7 @@ class Watch:
         """How each risk stands over all labels so far, with bounds, by its name."""
         record = self._record
         estimates = since_begin(record.rule, record.state, delta=self.delta / 2)
-        alarmed = {alarm.stream for alarm in record.state.alarms}
+        alarmed = {alarm.stream for alarm in record.accounts.alarms}
         found, start = {}, 0
         for promise in record.subject.promises:
             places = range(start, start + len(promise.streams))
@@ -246,7 +246,7 @@ class Watch:
     @property
     def n_labels(self) -> int:
         """How many labels there were."""
-        return self._record.state.rows
+        return self._record.accounts.rows
 
     @property
     def n_repeated(self) -> int:
