@@ -158,9 +158,9 @@ def check_known(problem: Problem, losses: LossMapping, split: str) -> None:
             f"{split} must map names to losses, but it is a {type(losses).__name__}. "
             f'Write {split}={{"{problem.names[0]}": array, ...}}.'
         )
-    known = {*problem.names, problem.minimize, *problem.beside}
+    known = problem.known_names
     check_names(losses, split)
-    unknown = sorted(set(losses) - known)
+    unknown = sorted(losses.keys() - known)
     if unknown:
         raise LossError(
             f"{split}: {unknown[0]!r} is neither a risk nor the free objective"

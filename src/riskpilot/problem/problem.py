@@ -106,6 +106,11 @@ class Problem:
         """All that stands beside the losses: groups, labels, losses of a reference, weights."""
         return self.labels + self.numbers
 
+    @cached_property
+    def known_names(self) -> frozenset[str]:
+        """Every name under which losses, or what stands beside them, may be given."""
+        return frozenset((*self.names, self.minimize, *self.beside))
+
     @property
     def has_open_limits(self) -> bool:
         """Whether the limit of some risk is still to be set."""

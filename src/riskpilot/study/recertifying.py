@@ -171,6 +171,11 @@ def _losses_of(fresh: Fresh, split: str) -> Callable[[FrozenTrial], LossMapping]
 def _candidates(study: optuna.Study, config: Mapping[str, Any] | None) -> Sequence[FrozenTrial]:
     """Find the trials to choose among: all that are finished, or the one of a configuration."""
     trials = finished(study).trials
+    if config is not None and not isinstance(config, Mapping):
+        raise StudyError(
+            f"config is the configuration of one trial, a mapping of its parameters, but it is "
+            f'{shown(config)}. Write config={{"depth": 3}}, or leave it out.'
+        )
     if config is not None:
         (wanted,) = plain_configs([config], StudyError)
         trials = [

@@ -177,8 +177,8 @@ class Accounts:
         self._recent = state.recent.copy()
         self._restarts = state.restarts
         self._reserve = rule.reserve_after(state.restarts)
-        self._capital = state.capital.copy()
-        self._rise = state.rise.copy()
+        self._both = np.stack((state.capital, state.rise))  # they are multiplied alike
+        self._capital, self._rise = self._both
         self._starts = state.starts.copy()
 
     def state(self) -> State:
@@ -243,9 +243,8 @@ class Accounts:
 
     def _bet(self, factors: FloatArray) -> None:
         """Multiply every account by its factor, shape (K, G)."""
-        for account in (self._capital, self._rise):
-            account *= factors
-            np.minimum(account, _CEILING, out=account)
+        self._both *= factors
+        np.minimum(self._both, _CEILING, out=self._both)
 
     def _remember(
         self, x: FloatArray, counted: BoolArray, shares: FloatArray, added: FloatArray

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from riskpilot.common import Array, reason_of, shown_safely
-from riskpilot.errors import TableError, raise_alone
+from riskpilot.common import Array, is_name, reason_of, shown_safely
+from riskpilot.errors import TableError, raise_alone, shown
 from riskpilot.problem import Problem
 from riskpilot.selection import wanted_columns
 from riskpilot.tables import column_names, read_rows
@@ -30,6 +30,12 @@ def read_file(
 
     ``ids``, ``weights``: the names of their columns.
     """
+    for what, column in (("ids", ids), ("weights", weights)):
+        if column is not None and not is_name(column):
+            raise TableError(
+                f"{what} is the name of a column of the file, but it is {shown(column)}. Write "
+                f'{what}="request_id", or leave it out.'
+            )
     digest = _digest(path)
     columns = wanted_columns(problem)
     wanted = replace(columns, losses=problem.names)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import optuna
 
-from riskpilot.common import parse, shown_safely, signed_files
+from riskpilot.common import parse, reason_of, shown_safely, signed_files
 from riskpilot.errors import CertificateError, shown
 from riskpilot.study import (
     attributes_of,
@@ -75,10 +75,10 @@ class FilePlace(Place):
     def held(self) -> Iterator[Place]:
         try:
             lock = file_lock(self._path, "watch")
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise CertificateError(
-                f"The watch cannot be kept in {shown_safely(self._path)}: {error.strerror}. Check "
-                f"that the folder exists and can be written."
+                f"The watch cannot be kept in {shown_safely(self._path)}: {reason_of(error)}. "
+                f"Check that the folder exists and can be written."
             ) from None
         with lock:
             yield self

@@ -34,6 +34,8 @@ from riskpilot.watch.seen import Seen
 from riskpilot.watch.state import State, begin, from_dict, to_dict
 
 SCHEMA = "riskpilot-watch-file/1"
+# Below this, the capital that raises an alarm is no number of double precision any more.
+_SMALLEST_DELTA = 1e-100
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,10 @@ class Subject:
                 "configuration could be certified. Certify one first."
             )
         level = finite_number(delta)
-        if level is None or not 0 < level <= 0.5:
+        if level is None or not _SMALLEST_DELTA <= level <= 0.5:
             raise ProblemError(
                 f"delta is the probability of a false alarm over the whole life of the watch and "
-                f"must lie in (0, 0.5], but it is {shown(delta)}. Use delta=0.05."
+                f"must lie in [{_SMALLEST_DELTA:g}, 0.5], but it is {shown(delta)}. Use delta=0.05."
             )
         largest = None if largest_weight is None else finite_number(largest_weight)
         if largest_weight is not None and (largest is None or not largest > 0):

@@ -25,7 +25,7 @@ from riskpilot.watch.promises import Stream
 from riskpilot.watch.state import segment_between
 from riskpilot.watch.watching import Watch
 
-_STRETCHES = 24  # at most so many points are on a line
+_STRETCHES = 12  # at most so many points are on a line
 _LINES = 6  # of so many groups; the page says what it leaves out
 
 

@@ -264,6 +264,16 @@ class Watch:
         return dict(self._record.subject.config)
 
     @property
+    def certificate(self) -> str:
+        """The digest of the certificate that is watched."""
+        return self._record.subject.certificate
+
+    @property
+    def largest_weight(self) -> float | None:
+        """The largest weight that a label can have; None where labels have no weights."""
+        return self._record.subject.largest_weight
+
+    @property
     def message(self) -> str:
         """How the watch stands, in plain words."""
         head = (
