@@ -457,6 +457,46 @@ def test_a_known_order_spends_no_data_on_thresholds():
     assert steps == sorted(steps, reverse=True), "the highest threshold is the safest"
 
 
+def test_a_known_order_takes_the_lowest_threshold_that_decides_alike():
+    X, y = make_classification(3000, flip_y=0.2, random_state=1)
+    model = LogisticRegression().fit(X[:1000], y[:1000])
+    tuned = RiskControlledThreshold(
+        model, risks={"fpr": 0.2}, minimize="fnr", order="monotone", n_thresholds=50
+    ).fit(X[1000:], y[1000:])
+    scores = np.sort(model.predict_proba(X[1000:])[:, 1])
+    for config in tuned.selection_.candidates:
+        level = config["threshold"]
+        assert level == scores[0] or np.nextafter(level, -np.inf) in scores
+
+
+class Scores(ClassifierMixin, BaseEstimator):
+    """A classifier whose only feature is its score."""
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict_proba(self, X):
+        return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+
+def test_a_known_order_keeps_its_promise_at_the_limit():
+    # Scores of negatives are uniform, so that the false-positive rate above a threshold is what
+    # lies above it: every threshold below 0.8 breaks the limit, however little.
+    rng, draws = np.random.default_rng(0), 400
+    model = Scores().fit(None, None)
+    broken = 0
+    for _ in range(draws):
+        X, y = rng.random((150, 1)), (rng.random(150) < 0.2).astype(int)
+        tuned = RiskControlledThreshold(
+            model, risks={"fpr": 0.2}, minimize="fnr", order="monotone", delta=0.2
+        ).fit(X, y)
+        config = tuned.selection_.config
+        broken += config is not None and config["threshold"] < 0.8
+    assert broken / draws < 0.2 + 2.5 * np.sqrt(0.16 / draws)
+    assert broken / draws > 0.08, "the test should be able to fail"
+
+
 def test_a_known_order_of_misses_starts_at_the_lowest_threshold():
     X, y = make_classification(3000, random_state=1)
     model = LogisticRegression().fit(X[:1000], y[:1000])

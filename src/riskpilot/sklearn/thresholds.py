@@ -28,6 +28,7 @@ from riskpilot.statistics import Mean
 Config = Mapping[str, float]
 
 _MOST_LEVELS = 100_000
+_LEVELS, _LEVELS_IN_ORDER = 100, 1_000  # by default; a known order costs nothing for more of them
 _PAIR_LEVELS = 30  # of low and high each: 465 pairs
 
 
@@ -53,8 +54,8 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         The probability with which the promise may fail.
     abstain : bool, optional
         Whether the classifier may hand examples over; by default where a metric speaks of it.
-    n_thresholds : int, default 100
-        How many thresholds are compared.
+    n_thresholds : int, optional
+        How many thresholds are compared: by default 100, and 1,000 in a known order.
     pos_label : label, optional
         The positive class; by default the larger of two.
     abstain_label : label, optional
@@ -107,7 +108,7 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         minimize: str,
         delta: float = 0.1,
         abstain: bool | None = None,
-        n_thresholds: int = 100,
+        n_thresholds: int | None = None,
         pos_label: Any = None,
         abstain_label: Any = None,
         validation_size: float = 1 / 3,
@@ -175,7 +176,10 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         self._rule = _rule(len(self.classes_), losses.positive, abstain)
         self.abstain_label_ = _abstain_label(self.abstain_label, self.classes_, abstain)
         seen, sealed = self._scores(validation[0]), self._scores(calibration[0])
-        configs = self._rule.configs(seen, self.n_thresholds)
+        usual = _LEVELS_IN_ORDER if known_order else _LEVELS
+        configs = self._rule.configs(
+            seen, usual if self.n_thresholds is None else self.n_thresholds
+        )
         self.__dict__.pop("best_params_", None)  # of an earlier fit
         if known_order:
             return self._finish(_select_in_order(losses, self._rule, configs, sealed, y))
@@ -397,9 +401,16 @@ def _select_in_order(
     threshold on every sample, so that to pass beyond the first threshold that breaks a limit, a
     sample would have to pass at that threshold, wherever the others lie.
     """
-    safe_end = _safe_end(losses.problem, rule)
+    from_high = _safe_end(losses.problem, rule) == "high"
     (name,) = configs[0]
-    configs = sorted(configs, key=lambda config: config[name], reverse=safe_end == "high")
+    levels = np.sort([config[name] for config in configs])
+    if from_high:
+        # Between two scores all thresholds decide alike on this sample, and pass or fail together;
+        # the lowest of them finds most among new examples.
+        values = np.unique(scores if scores.ndim == 1 else scores.max(axis=1))
+        below = np.searchsorted(values, levels) - 1
+        levels = np.where(below < 0, levels, np.nextafter(values[below], np.inf))[::-1]
+    configs = [{name: float(level)} for level in dict.fromkeys(levels.tolist())]
     table = losses.of_codes(y, rule.codes(scores, configs), free=True)
     free = {losses.problem.minimize: table.pop(losses.problem.minimize)}
     return select_from_losses(
