@@ -1,4 +1,4 @@
-"""Screenshots of the report, a watch, the live page and the docs, light and dark, into docs/images/.
+"""Screenshots of report, watch, live page and docs, light and dark, into docs/images/.
 
     python -m docs.make_images
 
