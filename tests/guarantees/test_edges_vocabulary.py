@@ -55,7 +55,11 @@ GROUPED = {
     "worst_group_error": half_wrong_in_a_small_group,
     "worst_group_false_negative_rate": half_wrong_in_a_small_group,
     "Worst-group error": half_wrong_in_a_small_group,
+    "worstgrouperror": half_wrong_in_a_small_group,
     "error_gap": half_wrong_in_a_small_group,
+    "errorgap": half_wrong_in_a_small_group,
+    "gap_in_error": half_wrong_in_a_small_group,
+    "equalised_odds_gap": half_wrong_in_a_small_group,
     "recall_gap": half_wrong_in_a_small_group,
     "fpr_gap": half_wrong_in_a_small_group,
     "equal_opportunity_gap": half_wrong_in_a_small_group,
@@ -92,7 +96,9 @@ def test_a_lower_limit_on_the_worst_group_is_tested_in_groups(name, effort):
         rp.Risk(name, 0.2)
 
 
-@pytest.mark.parametrize("name", ["accuracy", "recall", "precision", "coverage", "tpr", "Accuracy"])
+@pytest.mark.parametrize(
+    "name", ["accuracy", "recall", "precision", "coverage", "tpr", "Accuracy", "truepositiverate"]
+)
 @pytest.mark.parametrize("how", ["limit", "at_most"])
 def test_what_is_better_when_larger_takes_no_upper_limit(name, how):
     with pytest.raises(rp.ProblemError, match=r"better when larger.*at_least=0\.9"):
@@ -357,7 +363,10 @@ def test_hits_where_misses_are_expected_are_noticed():
     rp.check_losses(risk, {"recall": 1 - hits}, label, predicted)
 
 
-@pytest.mark.parametrize("name", ["latency_p95", "p99 latency", "median_cost", "worst group harm"])
+@pytest.mark.parametrize(
+    "name",
+    ["latency_p95", "p99 latency", "median_cost", "worst group harm", "harm_gap", "harm_drop"],
+)
 def test_a_name_of_ones_own_that_says_a_statistic_needs_one(name):
     with pytest.raises(rp.ProblemError, match="statistic="):
         rp.Risk(name, 0.2)
