@@ -152,8 +152,8 @@ A_MEAN = """
     latency top5_error top-5-error top_1_miss p1 q4 p5 step_95 maximal worsted p7 http99 95 tailored
     cost toxicity gap_penalty gap_length gap_size raindrop dropout drop_rate dropped_calls stopgap
     gap drop backdrop err errors harm losses refusal tokens wait_time runtime peak_memory regret
-    minmax lifetime downtime timeloss harmful opportunity_cost parity_error odds age_gap_years harm_ratio
-    harm_difference
+    minmax lifetime downtime timeloss harmful opportunity_cost parity_error odds age_gap_years
+    harm_ratio harm_difference
 """
 
 
