@@ -97,7 +97,7 @@ class Recorder:
         self._study = study
         self._problem = problem
         self._unsent = UnsentRecords(study)
-        self._n: int | None = None
+        self._sizes: dict[str, int] = {}
 
     def write(self, trial: optuna.Trial | FrozenTrial, evaluation: object) -> Record:
         """Check and store the evaluation of a running trial, and note its record there."""
@@ -119,17 +119,23 @@ class Recorder:
         plain_configs([trial.params], StudyError)  # a certificate must be able to name it
         for name, value in trial.params.items():
             check_drawn(name, trial.distributions[name], value)
-        return store_evaluation(self._study, self._problem, evaluation, self._n_validation())
+        sizes = self._known_sizes(with_calibration=evaluation.calibration is not None)
+        return store_evaluation(self._study, self._problem, evaluation, **sizes)
 
-    def _n_validation(self) -> int | None:
-        """Return how many validation examples the study's first trial had; None before it."""
-        if self._n is None:  # asked until there is a finished trial, and never again
+    def _known_sizes(self, *, with_calibration: bool) -> dict[str, int]:
+        """Return how many examples the first trials had, of those splits that a trial had."""
+        # Asked until there is a finished trial with all that is compared, and never again.
+        if len(self._sizes) < 1 + with_calibration:
             # Losses go to the disk before anybody waits for a storage that is away.
             with contextlib.suppress(StorageUnreachableError), hurried():
-                first = next(filter(has_losses, trials_of(self._study)), None)
-                record = None if first is None else record_of(first)
-                self._n = None if record is None else record.n_validation
-        return self._n
+                for trial in filter(has_losses, trials_of(self._study)):
+                    record = record_of(trial)
+                    assert record is not None
+                    self._sizes.setdefault("n_validation", record.n_validation)
+                    if record.n_calibration is not None:
+                        self._sizes.setdefault("n_calibration", record.n_calibration)
+                        break
+        return self._sizes
 
     def _check_safe(self, trial: optuna.Trial | FrozenTrial) -> None:
         """Warn when the safe configuration names a parameter that its evaluation did not ask for.

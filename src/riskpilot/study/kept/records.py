@@ -60,9 +60,10 @@ __all__ = [
     "MemoryArtifactStore",
     "Record",
     "RiskRecord",
-    "check_validation_size",
+    "check_size",
     "decode",
     "encode",
+    "forget_calibration",
     "has_calibration",
     "joined",
     "problem_of",
@@ -197,12 +198,12 @@ def _not_whole(reason: object) -> StudyError:
     )
 
 
-def check_validation_size(expected: int, found: int) -> None:
-    """Refuse a trial with another number of validation examples than the first."""
-    if found != expected:
+def check_size(split: SplitName, expected: int | None, found: int) -> None:
+    """Refuse a trial with another number of examples than the first; None where that is open."""
+    if expected is not None and found != expected:
         raise LossError(
-            f"Every trial of a study is evaluated on the same validation examples, but this one "
-            f"has {found:,} where the first had {expected:,}. Use one validation set; for examples "
+            f"Every trial of a study is evaluated on the same {split} examples, but this one "
+            f"has {found:,} where the first had {expected:,}. Use one {split} set; for examples "
             f"that do not count use NaN and Risk(..., conditional=True)."
         )
 
@@ -332,32 +333,33 @@ def store_evaluation(
     problem: Problem,
     evaluation: Evaluation,
     n_validation: int | None = None,
+    n_calibration: int | None = None,
 ) -> Record:
     """Check and store the losses of one configuration, and return their record.
 
-    Every number of the record is computed from the stored losses. ``n_validation``: how many
-    validation examples there must be, where that is known.
+    Every number of the record is computed from the stored losses. ``n_validation``,
+    ``n_calibration``: how many examples there must be, where that is known.
     """
     store = store_of(study)
     validation_table = _one_row(problem, evaluation.validation, "validation")
     validation_losses(problem, validation_table)
     validation_blob = _encode(problem, validation_table)
     validation = validation_losses(problem, decode(validation_blob))
-    if n_validation is not None:
-        check_validation_size(n_validation, validation.n_examples)
-    calibration_blob = n_calibration = None
+    check_size("validation", n_validation, validation.n_examples)
+    calibration_blob = found = None
     if evaluation.calibration is not None:
         calibration_table = _one_row(problem, evaluation.calibration, "calibration")
         calibration_losses(problem, calibration_table)
         calibration_blob = _encode(problem, calibration_table)
         calibration = calibration_losses(problem, decode(calibration_blob))
+        check_size("calibration", n_calibration, calibration.n_examples)
         check_disjoint(validation, calibration)
-        n_calibration = calibration.n_examples
+        found = calibration.n_examples
     # Nothing is written before everything is known to be in order.
     artifacts = {"validation": put(store, validation_blob)}
     if calibration_blob is not None:
         artifacts["calibration"] = put(store, calibration_blob)
-    return _record(validation, n_calibration, artifacts)
+    return _record(validation, found, artifacts)
 
 
 def record_again(
@@ -456,8 +458,8 @@ def _entry(study: optuna.Study, trial: FrozenTrial, split: SplitName) -> Mapping
 
 def write_calibration(
     study: optuna.Study, problem: Problem, trial: FrozenTrial, losses: LossMapping
-) -> LossMapping:
-    """Check and store calibration losses of a finished trial; return what is stored.
+) -> None:
+    """Check and store calibration losses of a finished trial.
 
     Only `select` calls this, after the plan.
     """
@@ -469,7 +471,12 @@ def write_calibration(
     assert record is not None
     check_disjoint(validation_of(problem, [record]), calibration_losses(problem, stored))
     study.set_user_attr(f"{CALIBRATION_KEY}{trial.number}", put(store_of(study), blob))
-    return stored
+
+
+def forget_calibration(study: optuna.Study, trial: FrozenTrial) -> None:
+    """Forget calibration losses that were made after the end of a trial, if there are any."""
+    if attributes_of(study).get(f"{CALIBRATION_KEY}{trial.number}") is not None:
+        study.set_user_attr(f"{CALIBRATION_KEY}{trial.number}", None)
 
 
 def _encode(problem: Problem, table: Mapping[str, Array]) -> bytes:
