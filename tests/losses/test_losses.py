@@ -12,7 +12,7 @@ from riskpilot.losses import (
     ValidationLosses,
     calibration_losses,
     check_disjoint,
-    check_ids,
+    read_ids,
     summary_of,
     validation_losses,
 )
@@ -172,10 +172,10 @@ def test_equal_losses_of_many_values_are_no_chance(different, refused):
 
 
 def test_ids_of_one_split_alone_are_compared_with_nothing():
-    check_ids(None, ["a", "b"])
-    check_ids(["a", "b"], None)
+    read_ids(None, ["a", "b"])
+    read_ids(["a", "b"], None)
     with pytest.raises(rp.LeakageError, match="such as 'b'"):
-        check_ids(["a", "b"], ["b"])
+        read_ids(["a", "b"], ["b"])
 
 
 def test_classes_are_whole_numbers_below_2_to_the_53():

@@ -7,6 +7,7 @@ from riskpilot.losses.evaluation import (
     check_names,
     was_used_as_number,
 )
+from riskpilot.losses.example_ids import ExampleIds, read_ids
 from riskpilot.losses.intake import (
     NumbersOfTexts,
     as_read,
@@ -16,7 +17,7 @@ from riskpilot.losses.intake import (
     same_number,
     text_array,
 )
-from riskpilot.losses.leakage import check_disjoint, check_ids, check_memory
+from riskpilot.losses.leakage import check_disjoint, check_memory
 from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
 from riskpilot.losses.ranges import as_given
@@ -34,6 +35,7 @@ __all__ = [
     "CalibrationLosses",
     "CountedLosses",
     "Evaluation",
+    "ExampleIds",
     "LossMapping",
     "NumbersOfTexts",
     "PackedLosses",
@@ -43,7 +45,6 @@ __all__ = [
     "as_read",
     "calibration_losses",
     "check_disjoint",
-    "check_ids",
     "check_losses",
     "check_memory",
     "check_names",
@@ -53,6 +54,7 @@ __all__ = [
     "measure",
     "number_array",
     "plain_array",
+    "read_ids",
     "same_number",
     "summary_of",
     "text_array",

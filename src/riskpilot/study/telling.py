@@ -12,11 +12,13 @@ from optuna.trial import FrozenTrial, TrialState
 from riskpilot.common import plain_configs
 from riskpilot.errors import LossError, StudyError, shown
 from riskpilot.guarantee import is_whole
-from riskpilot.losses import Evaluation, check_ids
+from riskpilot.losses import Evaluation, ExampleIds, read_ids
 from riskpilot.problem import Problem
 from riskpilot.study.kept.records import (
     SAFE_KEY,
     Record,
+    check_same_ids,
+    keep_ids,
     problem_of,
     record_of,
     store_evaluation,
@@ -60,9 +62,10 @@ def tell(
     evaluation : Evaluation
         What the configuration of the trial loses.
     validation_ids : sequence or array, optional
-        The ids of the validation examples.
+        The ids of the validation examples: one for each, no two alike, and the same in every
+        trial.
     calibration_ids : sequence or array, optional
-        The ids of the calibration examples, none of which may be a validation example.
+        The ids of the calibration examples likewise, none of which may be a validation example.
 
     Raises
     ------
@@ -85,17 +88,20 @@ def tell(
     """
     problem = problem_of(study)
     running = _running(study, trial)
-    check_ids(validation_ids, calibration_ids)
-    record = Recorder(study, problem).write(running, evaluation)
+    ids = read_ids(validation_ids, calibration_ids)
+    record = Recorder(study, problem, ids).write(running, evaluation)
     study.tell(running.number, optuna_values(problem, record))
 
 
 class Recorder:
     """Writes the evaluations of a study's trials, after checks that all of them must pass."""
 
-    def __init__(self, study: optuna.Study, problem: Problem) -> None:
+    def __init__(
+        self, study: optuna.Study, problem: Problem, ids: ExampleIds | None = None
+    ) -> None:
         self._study = study
         self._problem = problem
+        self._ids = ExampleIds() if ids is None else ids
         self._unsent = UnsentRecords(study)
         self._sizes: dict[str, int] = {}
 
@@ -120,7 +126,13 @@ class Recorder:
         for name, value in trial.params.items():
             check_drawn(name, trial.distributions[name], value)
         sizes = self._known_sizes(with_calibration=evaluation.calibration is not None)
-        return store_evaluation(self._study, self._problem, evaluation, **sizes)
+        # Losses go to the disk before anybody waits for a storage that is away.
+        with contextlib.suppress(StorageUnreachableError), hurried():
+            check_same_ids(self._study, self._ids)
+        record = store_evaluation(self._study, self._problem, evaluation, self._ids, **sizes)
+        with contextlib.suppress(StorageUnreachableError), hurried():
+            keep_ids(self._study, self._ids)
+        return record
 
     def _known_sizes(self, *, with_calibration: bool) -> dict[str, int]:
         """Return how many examples the first trials had, of those splits that a trial had."""

@@ -33,6 +33,7 @@ from riskpilot.common import (
 from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
 from riskpilot.losses import (
     Evaluation,
+    ExampleIds,
     LossMapping,
     RiskLosses,
     ValidationLosses,
@@ -60,12 +61,14 @@ __all__ = [
     "MemoryArtifactStore",
     "Record",
     "RiskRecord",
+    "check_same_ids",
     "check_size",
     "decode",
     "encode",
     "forget_calibration",
     "has_calibration",
     "joined",
+    "keep_ids",
     "problem_of",
     "read_calibration",
     "read_validation",
@@ -85,6 +88,9 @@ SAFE_KEY = "riskpilot:safe"
 # With the number of a trial behind it: where calibration losses are that were made after the end of
 # that trial. A finished trial takes no more attributes, so that the study keeps them.
 CALIBRATION_KEY = "riskpilot:calibration:"
+# With the name of a split behind it: the digest of the ids of its examples, as the first trial that
+# had ids had them.
+IDS_KEY = "riskpilot:ids:"
 # The format in which a study keeps its problem and its settings; another one is not read.
 STUDY_FORMAT = 2
 # The format in which records are written; another one is not read.
@@ -332,13 +338,15 @@ def store_evaluation(
     study: optuna.Study,
     problem: Problem,
     evaluation: Evaluation,
+    ids: ExampleIds,
     n_validation: int | None = None,
     n_calibration: int | None = None,
 ) -> Record:
     """Check and store the losses of one configuration, and return their record.
 
-    Every number of the record is computed from the stored losses. ``n_validation``,
-    ``n_calibration``: how many examples there must be, where that is known.
+    Every number of the record is computed from the stored losses. ``ids``: of the examples, as far
+    as they are known. ``n_validation``, ``n_calibration``: how many examples there must be, where
+    that is known.
     """
     store = store_of(study)
     validation_table = _one_row(problem, evaluation.validation, "validation")
@@ -346,6 +354,7 @@ def store_evaluation(
     validation_blob = _encode(problem, validation_table)
     validation = validation_losses(problem, decode(validation_blob))
     check_size("validation", n_validation, validation.n_examples)
+    ids.check_size("validation", validation.n_examples)
     calibration_blob = found = None
     if evaluation.calibration is not None:
         calibration_table = _one_row(problem, evaluation.calibration, "calibration")
@@ -353,6 +362,7 @@ def store_evaluation(
         calibration_blob = _encode(problem, calibration_table)
         calibration = calibration_losses(problem, decode(calibration_blob))
         check_size("calibration", n_calibration, calibration.n_examples)
+        ids.check_size("calibration", calibration.n_examples)
         check_disjoint(validation, calibration)
         found = calibration.n_examples
     # Nothing is written before everything is known to be in order.
@@ -360,6 +370,29 @@ def store_evaluation(
     if calibration_blob is not None:
         artifacts["calibration"] = put(store, calibration_blob)
     return _record(validation, found, artifacts)
+
+
+def check_same_ids(study: optuna.Study, ids: ExampleIds) -> None:
+    """Refuse a trial whose examples have other ids than those of the first trial that had ids."""
+    if not ids.digests:
+        return
+    attributes = attributes_of(study)
+    for split, found in ids.digests.items():
+        if attributes.get(f"{IDS_KEY}{split}", found) != found:
+            raise LossError(
+                f"Every trial of a study is evaluated on the same {split} examples, in the same "
+                f"order, but {split}_ids are not those of an earlier trial. Use one {split} set."
+            )
+
+
+def keep_ids(study: optuna.Study, ids: ExampleIds) -> None:
+    """Keep the digests of the ids of a trial's examples, where no earlier trial had any."""
+    if not ids.digests:
+        return
+    attributes = attributes_of(study)
+    for split, found in ids.digests.items():
+        if f"{IDS_KEY}{split}" not in attributes:
+            study.set_user_attr(f"{IDS_KEY}{split}", found)
 
 
 def record_again(
