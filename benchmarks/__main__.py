@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks import files, imports, procedures, proposals, storage, tables
+from benchmarks import files, imports, labels, procedures, proposals, storage, tables
 from benchmarks.measure import Row
 
 RESULTS = Path(__file__).parent / "results.json"
@@ -25,6 +25,7 @@ SUITES = {
     "procedures": procedures,
     "tables": tables,
     "files": files,
+    "labels": labels,
     "proposals": proposals,
     "storage": storage,
 }

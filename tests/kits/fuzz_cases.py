@@ -106,6 +106,26 @@ TABLES = (
 )
 
 
+def _frozen() -> rp.FrozenPlan:
+    """A plan with one candidate."""
+    validation = {"error": VALIDATION["error"][:1], "cost": COST[:1]}
+    return rp.freeze(PROBLEM, validation=validation)
+
+
+def _calibrated(source: Any, horizon: Any, losses: Any, candidates: Any = None) -> Any:
+    """Add labels, and look at all that a calibration says."""
+    calibration = rp.Calibration(source, horizon=horizon)
+    calibration.add(losses, candidates)
+    return calibration.message, calibration.certified, calibration.needed, calibration.select()
+
+
+def _saved_labels() -> Any:
+    """The file of a calibration with some labels."""
+    calibration = rp.Calibration(_frozen(), horizon=80)
+    calibration.add({"error": _draw(40)[:1]})
+    return calibration.save("labels.npz")
+
+
 def _extreme_problems() -> tuple[rp.Problem, ...]:
     """Problems at the ends of what is accepted; those that are refused are left out."""
     risks: tuple[dict[str, Any], ...] = (
@@ -502,6 +522,36 @@ LOSSES = (
         examples=15,
     ),
     Case(
+        "freeze",
+        rp.freeze,
+        tuple(
+            {name: table[name] for name in ("problem", "validation")}
+            for table in (TABLES[0], TABLES[1], TABLES[3], TABLES[4])
+        ),
+        use=lambda plan: (repr(plan), plan.candidates, plan.digest),
+        examples=60,
+    ),
+    Case(
+        "FrozenPlan",
+        rp.FrozenPlan,
+        (dict.fromkeys((field.name for field in fields(rp.FrozenPlan)), 0.1),),
+        use=type,
+        examples=20,
+    ),
+    Case(
+        "Calibration",
+        _calibrated,
+        ({"source": _frozen(), "horizon": 80, "losses": {"error": _draw(40)[:1]}},),
+        examples=100,
+    ),
+    Case(
+        "Calibration.load",
+        rp.Calibration.load,
+        ({"path": Fresh(_saved_labels)},),
+        use=lambda calibration: calibration.message,
+        examples=30,
+    ),
+    Case(
         "Selection.report",
         rp.select_from_losses(**TABLES[0]).report,
         ({"path": "report.html"},),
@@ -608,6 +658,34 @@ PLANS = (
         "RiskPlan",
         rp.RiskPlan,
         (asdict(rp.plan_calibration(PROBLEM, 50)[0]) | {"risk": PROBLEM.risks[0]},),
+        use=type,
+        examples=20,
+    ),
+    Case(
+        "plan_labels",
+        rp.plan_labels,
+        ({"problem": PROBLEM, "horizon": 50, "true_risks": {"error": 0.2}},),
+        use=lambda plans: [str(plan) for plan in plans],
+        examples=60,
+    ),
+    Case(
+        "plan_judge",
+        rp.plan_judge,
+        ({"problem": PROBLEM, "labels": 50, "unlabelled": 500, "correlations": {"error": 0.5}},),
+        use=lambda plans: [str(plan) for plan in plans],
+        examples=60,
+    ),
+    Case(
+        "LabelsPlan",
+        rp.LabelsPlan,
+        (dict.fromkeys((field.name for field in fields(rp.LabelsPlan)), 0.1),),
+        use=type,
+        examples=20,
+    ),
+    Case(
+        "JudgePlan",
+        rp.JudgePlan,
+        (dict.fromkeys((field.name for field in fields(rp.JudgePlan)), 0.1),),
         use=type,
         examples=20,
     ),
@@ -824,7 +902,7 @@ SKLEARN = (
 # The command line
 
 _RUNNER = CliRunner()
-EXIT_CODES = (0, 1, 2, 3)
+EXIT_CODES = (0, 1, 2, 3, 4)
 LIMITS = (
     *("error<=0.3", "error <= 0.1 as quantile(0.9)", "error<=0.1 as worst_group by sex", "harm<=1"),
     *(
@@ -902,6 +980,10 @@ COMMANDS = (
         30,
         ["seal", "sqlite:///study.db", "--study-name", "known", "--out", "seal.json"],
         ["seal", "sqlite:///study.db", "--risk", "error<=0.2", "--procedure", "holm", "--json"],
+    ),
+    _typed(
+        30,
+        ["calibrate", "sqlite:///study.db", "--study-name", "known", "--horizon", "90", "--json"],
     ),
     _typed(30, ["status", "sqlite:///study.db", "--study-name", "known", "--json"]),
     _typed(30, ["report", "sqlite:///study.db", "--study-name", "known", "--out", "r.html"]),

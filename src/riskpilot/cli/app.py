@@ -1,7 +1,7 @@
 """The app: its commands, and how it says what is wrong with an input.
 
 Exit codes: 0 certified, or holds; 1 a certificate that does not hold; 2 input that cannot be used;
-3 nothing could be certified.
+3 nothing could be certified; 4 more labels are needed.
 """
 
 from typing import Annotated, Any
@@ -12,8 +12,10 @@ from typer.core import TyperGroup
 import riskpilot
 from riskpilot.cli import (
     bench,
+    calibrate,
     dashboard,
     demo,
+    gate,
     plan,
     report,
     seal,
@@ -103,7 +105,9 @@ def main(
 # In the order in which --help lists them.
 app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.command(epilog=select.EXAMPLES)(select.select)
+app.command(epilog=gate.EXAMPLES)(gate.gate)
 app.command(epilog=plan.EXAMPLES)(plan.plan)
+app.command(epilog=calibrate.EXAMPLES)(calibrate.calibrate)
 app.command(epilog=seal.EXAMPLES)(seal.seal)
 app.command(epilog=verify.EXAMPLES)(verify.verify)
 app.command(epilog=report.EXAMPLES)(report.report)

@@ -17,6 +17,14 @@ from riskpilot.losses.intake import (
     same_number,
     text_array,
 )
+from riskpilot.losses.judges import JudgeMapping, JudgeScores, judged_risks, read_judge
+from riskpilot.losses.labels import (
+    LabelTable,
+    digest_of_labels,
+    labels_of,
+    read_label_table,
+    some_labels,
+)
 from riskpilot.losses.leakage import check_disjoint, check_memory
 from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
@@ -36,6 +44,9 @@ __all__ = [
     "CountedLosses",
     "Evaluation",
     "ExampleIds",
+    "JudgeMapping",
+    "JudgeScores",
+    "LabelTable",
     "LossMapping",
     "NumbersOfTexts",
     "PackedLosses",
@@ -48,14 +59,20 @@ __all__ = [
     "check_losses",
     "check_memory",
     "check_names",
+    "digest_of_labels",
     "free_objective_alone",
     "is_missing",
+    "judged_risks",
+    "labels_of",
     "losses_from_predictions",
     "measure",
     "number_array",
     "plain_array",
     "read_ids",
+    "read_judge",
+    "read_label_table",
     "same_number",
+    "some_labels",
     "summary_of",
     "text_array",
     "turned_round",

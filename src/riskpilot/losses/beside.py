@@ -63,7 +63,7 @@ def _read_labels(
     """The different texts of an array beside the losses, and which of them each example has."""
     where = f"{split}: the {what} {name!r} of {risk.name!r}"
     given = _given(risk, beside, name, what[:-1], where, split)
-    texts = _one_per_example(text_array(given, where), what[:-1], m, where)
+    texts = one_per_example(text_array(given, where), what[:-1], m, where)
     found, codes = np.unique(texts, return_inverse=True)
     names = tuple(map(str, found))
     for name in names:
@@ -112,7 +112,7 @@ def read_numbers(
     equal rows."""
     where = f"{split}: the {what} {name!r} of {risk.name!r}"
     given = _given(risk, beside, name, "number", where, split)
-    return _one_per_example(number_array(given, where), "number", m, where)
+    return one_per_example(number_array(given, where), "number", m, where)
 
 
 def _given(
@@ -133,7 +133,7 @@ def _given(
     return values
 
 
-def _one_per_example(entries: Array, each: str, m: int, where: str) -> Array:
+def one_per_example(entries: Array, each: str, m: int, where: str) -> Array:
     """One entry for each example, shape (m,), from such an array or from a table of equal rows."""
     if entries.ndim == 2 and len(entries):
         same = np.broadcast_to(entries[0], entries.shape)

@@ -1,6 +1,7 @@
 """Figures: the trade-off, the test, the bounds, the search, the plan; and their files."""
 
 from riskpilot.plots.history import search_history
+from riskpilot.plots.labels import label_paths, labels_ahead
 from riskpilot.plots.planning import power_curves
 from riskpilot.plots.points import validation_points
 from riskpilot.plots.sequence import p_value_sequence, risk_bounds, shown_positions
@@ -8,6 +9,8 @@ from riskpilot.plots.style import save_figure, template, with_theme
 from riskpilot.plots.trade_off import risk_plane, search_plane, trade_off
 
 __all__ = [
+    "label_paths",
+    "labels_ahead",
     "p_value_sequence",
     "power_curves",
     "risk_bounds",

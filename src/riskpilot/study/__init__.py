@@ -11,6 +11,8 @@ from riskpilot.study.as_tables import (
 from riskpilot.study.creation import create_study, load_study
 from riskpilot.study.kept.records import PROBLEM_KEY, problem_of, settings_of, validation_of
 from riskpilot.study.kept.trials import Finished, finished, finished_among, split_trials
+from riskpilot.study.labels.calibration import Calibration
+from riskpilot.study.labels.reading import add_from_file
 from riskpilot.study.limits import LimitSuggestion, set_limits, suggest_limits
 from riskpilot.study.objectives import objective
 from riskpilot.study.questions.asking import seal, select
@@ -26,6 +28,7 @@ from riskpilot.study.workers import work
 
 __all__ = [
     "PROBLEM_KEY",
+    "Calibration",
     "Finished",
     "GuidedSampler",
     "LimitSuggestion",
@@ -33,6 +36,7 @@ __all__ = [
     "RiskStatus",
     "Space",
     "Status",
+    "add_from_file",
     "adopt",
     "as_storage",
     "audit",

@@ -7,6 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from riskpilot.plots import (
+    label_paths,
     p_value_sequence,
     risk_bounds,
     risk_plane,
@@ -45,21 +46,30 @@ def figures_of(selection: Selection) -> list[Figure]:
         words = "Where both limits are kept on validation data, and at what cost."
         plane = risk_plane(plan, result, validation, chosen, background)
         shown.append(Figure("Both risks", words, plane, 1))
-    shown += [
-        Figure(
-            "Risks with upper bounds",
+    if result.labelling is not None:
+        words = (
+            "The share of losses among the labels so far. A candidate is certified where its line "
+            "first touches the boundary; nothing after that counts."
+        )
+        paths = label_paths(plan, result, chosen, configs)
+        if paths is not None:
+            shown.append(Figure("Label by label", words, paths, 1))
+    else:
+        words = (
             "The candidates around the decision. A bar that ends before the limit passes on its "
-            "own; where the test goes in a fixed order, all before it must have passed, too.",
-            risk_bounds(plan, result, chosen, configs),
-            n_risks + 1,  # names of configurations take the room of a panel
-        ),
+            "own; where the test goes in a fixed order, all before it must have passed, too."
+        )
+        bounds = risk_bounds(plan, result, chosen, configs)
+        # Names of configurations take the room of a panel.
+        shown.append(Figure("Risks with upper bounds", words, bounds, n_risks + 1))
+    shown.append(
         Figure(
             "The test",
             "p-values on calibration data, in the order that was fixed before it was opened.",
             p_value_sequence(plan, result, configs),
             1,
-        ),
-    ]
+        )
+    )
     if background.search is not None:
         words = "What each trial showed on validation data."
         history = search_history(validation, background)

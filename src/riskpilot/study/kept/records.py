@@ -47,12 +47,14 @@ from riskpilot.losses import (
     validation_losses,
 )
 from riskpilot.problem import Problem, Risk
+from riskpilot.study.kept.judges import JUDGE, judge_blob
 from riskpilot.study.kept.loss_bytes import decode, encode
 from riskpilot.study.kept.loss_store import MemoryArtifactStore, get, put, store_of
 from riskpilot.study.kept.remembered import Remembered
 
 __all__ = [
     "ERROR_KEY",
+    "LABELS_KEY",
     "LEDGER_KEY",
     "PROBLEM_KEY",
     "RECORD_KEY",
@@ -82,6 +84,8 @@ __all__ = [
 PROBLEM_KEY = "riskpilot:problem"
 SETTINGS_KEY = "riskpilot:settings"
 LEDGER_KEY = "riskpilot:ledger"
+# With a question and a number behind it: where a batch of labels is that arrived for the question.
+LABELS_KEY = "riskpilot:labels:"
 RECORD_KEY = "riskpilot:record"
 ERROR_KEY = "riskpilot:error"
 SAFE_KEY = "riskpilot:safe"
@@ -365,10 +369,13 @@ def store_evaluation(
         ids.check_size("calibration", calibration.n_examples)
         check_disjoint(validation, calibration)
         found = calibration.n_examples
+    scores_blob = judge_blob(problem, evaluation, found)
     # Nothing is written before everything is known to be in order.
     artifacts = {"validation": put(store, validation_blob)}
     if calibration_blob is not None:
         artifacts["calibration"] = put(store, calibration_blob)
+    if scores_blob is not None:
+        artifacts[JUDGE] = put(store, scores_blob)
     return _record(validation, found, artifacts)
 
 
