@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from riskpilot.common import card, digest_of, signed_files
+from riskpilot.errors import CertificateError
 from riskpilot.guarantee.certificate_shape import SCHEMA, a_certificate
 from riskpilot.guarantee.procedures import Procedure, custom_name, describe
 from riskpilot.guarantee.question import Question, config_of, groups_in_words, runs
@@ -204,8 +205,19 @@ class Certificate:
         -------
         str
             The JSON text, which `from_json` reads.
+
+        Raises
+        ------
+        CertificateError
+            If a field holds what JSON cannot, such as NaN.
         """
-        return signed_files.signed(asdict(self))
+        try:
+            return signed_files.signed(asdict(self))
+        except (TypeError, ValueError) as error:
+            raise CertificateError(
+                f"A certificate holds finite numbers, texts, lists and mappings, but a field of "
+                f"this one cannot be written: {error}. Take an untouched copy."
+            ) from error
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate as JSON and return where it is.

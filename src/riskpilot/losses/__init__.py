@@ -8,6 +8,7 @@ from riskpilot.losses.evaluation import (
     check_names,
     was_used_as_number,
 )
+from riskpilot.losses.example_ids import ExampleIds, read_ids
 from riskpilot.losses.intake import (
     NumbersOfTexts,
     as_read,
@@ -25,7 +26,7 @@ from riskpilot.losses.labels import (
     read_label_table,
     some_labels,
 )
-from riskpilot.losses.leakage import check_disjoint, check_ids, check_memory
+from riskpilot.losses.leakage import check_disjoint, check_memory
 from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
 from riskpilot.losses.ranges import as_given
@@ -44,6 +45,7 @@ __all__ = [
     "CountedLosses",
     "DeployedLosses",
     "Evaluation",
+    "ExampleIds",
     "JudgeMapping",
     "JudgeScores",
     "LabelTable",
@@ -56,7 +58,6 @@ __all__ = [
     "as_read",
     "calibration_losses",
     "check_disjoint",
-    "check_ids",
     "check_losses",
     "check_memory",
     "check_names",
@@ -70,6 +71,7 @@ __all__ = [
     "number_array",
     "plain_array",
     "read_deployed",
+    "read_ids",
     "read_judge",
     "read_label_table",
     "same_number",

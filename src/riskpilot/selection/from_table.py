@@ -26,10 +26,10 @@ from riskpilot.losses import (
     ValidationLosses,
     calibration_losses,
     check_disjoint,
-    check_ids,
     check_memory,
     free_objective_alone,
     judged_risks,
+    read_ids,
     read_judge,
     validation_losses,
 )
@@ -76,9 +76,10 @@ def select_from_losses(
         only the free objective. Losses are then 0/1 where their name or their type says so:
         a metric that riskpilot knows, booleans, or whole numbers.
     validation_ids : sequence, optional
-        The identities of the k validation examples.
+        The identities of the k validation examples: one for each, no two alike.
     calibration_ids : sequence, optional
-        The identities of the m calibration examples. Where both are given, they must not overlap.
+        The identities of the m calibration examples likewise. Where both are given, they must not
+        overlap.
     seed : int, default 0
         The order in which the betting test sees the calibration examples is drawn from the
         validation losses; another seed makes another draw.
@@ -128,7 +129,7 @@ def select_from_losses(
         )
     check_limits(problem)
     check_procedure(procedure)
-    check_ids(validation_ids, calibration_ids)
+    ids = read_ids(validation_ids, calibration_ids)
     seen = seen_losses(problem, validation, calibration, known_order=order is not None)
     names = named_configs(configs, seen.n_configs)
     known = None if order is None else _checked_order(order, seen.n_configs)
@@ -138,7 +139,9 @@ def select_from_losses(
     check_memory(validation, calibration, problem.minimize)
     sealed = calibration_losses(problem, calibration)
     check_same_configs(seen, sealed)
+    ids.check_size("calibration", sealed.n_examples)
     if seen.n_examples:
+        ids.check_size("validation", seen.n_examples)
         check_disjoint(seen, sealed)
     scores = read_judge(problem, judge, seen.n_configs, sealed.n_examples)
     opened = sealed.digest(plan.order)

@@ -357,7 +357,8 @@ def _other_differences(found: Certificate, stored: Certificate) -> Iterator[str]
     for field in fields(Certificate):
         one, other = getattr(found, field.name), getattr(stored, field.name)
         if field.name not in _DESCRIBED_APART and not nearly_equal(one, other):
-            words = field.name.replace("_", " ").replace("n ", "number of ")
+            words = field.name.removeprefix("n_").replace("_", " ")
+            words = f"number of {words}" if field.name.startswith("n_") else words
             yield f"{words}: computed {_brief(one)}, the certificate has {_brief(other)}"
 
 

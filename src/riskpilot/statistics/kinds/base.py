@@ -31,6 +31,9 @@ class Statistic(ABC):
     called, as in "gap of recall"; None where there is nothing to compare. ``of_losses``: whether it
     is of losses, which are better when smaller; groups may be compared by any rate. ``argument``:
     the field that stands in brackets behind its name, and what it holds, where there is one.
+    ``assumed``: what plans assume where no deviation is given and its test is foretold by the
+    normal approximation. ``power_hangs_on``: what else than its value decides how probably it
+    passes; None where the assumption is the worst case.
     """
 
     kind: ClassVar[str]
@@ -44,6 +47,8 @@ class Statistic(ABC):
     noun: ClassVar[str | None] = None
     of_losses: ClassVar[bool] = True
     argument: ClassVar[tuple[str, type[float] | type[str]] | None] = None
+    assumed: ClassVar[str] = "the losses are spread as widely as they can be"
+    power_hangs_on: ClassVar[str | None] = None
 
     def to_dict(self) -> dict[str, Any]:
         """Write the kind and the fields as JSON-ready values; `from_dict` reads them back."""
@@ -98,6 +103,11 @@ class Statistic(ABC):
         """The largest standard deviation that there can be, on the unit scale of the statistic:
         that of numbers of which half lie at each end of their range."""
         return 0.5
+
+    @property
+    def widest_deviation(self) -> float:
+        """The largest standard deviation that may be given to a plan, on the unit scale."""
+        return self.largest_deviation
 
     @abstractmethod
     def auto(self, binary: bool) -> str:

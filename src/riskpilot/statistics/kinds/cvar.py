@@ -34,12 +34,20 @@ class CVaR(Tail):
 
     kind: ClassVar[str] = "cvar"
     p_values: ClassVar[tuple[str, ...]] = ("auto", "betting")
+    assumed: ClassVar[str] = (
+        "t + (loss - t)+ / (1 - level), t where the tail begins, deviates by half the losses' range"
+    )
+    power_hangs_on: ClassVar[str | None] = "how widely the losses of the tail are spread"
 
     def words(self, *, by: str | None = None, larger: bool = False) -> str:
         return f"mean of the worst {percent(one_minus(self.level))}"
 
     def auto(self, binary: bool) -> str:
         return "betting"
+
+    @property
+    def widest_deviation(self) -> float:
+        return 0.5 / (1 - self.level)
 
     def limit_of_zeros(self, limit: float) -> float:
         return limit * (1 - self.level)  # where the tail begins at the bottom of the range

@@ -35,6 +35,7 @@ class Quantile(Tail):
     kind: ClassVar[str] = "quantile"
     p_values: ClassVar[tuple[str, ...]] = ("auto", "binomial")
     exact: ClassVar[bool] = True
+    power_hangs_on: ClassVar[str | None] = "which share of the losses lies above the limit"
 
     def words(self, *, by: str | None = None, larger: bool = False) -> str:
         return f"{percent(self.level)} quantile"
@@ -43,12 +44,12 @@ class Quantile(Tail):
         return "binomial"  # it counts the losses above the limit, whatever the losses are
 
     @property
-    def _share(self) -> float:
+    def share_above(self) -> float:
         """The share of the losses that may lie above the limit."""
         return round(1 - self.level, 12)
 
     def limit_of_zeros(self, limit: float) -> float:
-        return self._share
+        return self.share_above
 
     def tail_sums(self, unit: FloatArray, weights: FloatArray | None) -> TailSums:
         """The error of a quantile is half the distance between the quantiles one standard error of
@@ -73,7 +74,7 @@ class Quantile(Tail):
         """
         if sample.weights is None:
             above, n = count_losses(sample, rows, lambda values: values > limit.own, is_there)
-            return log_binomial(above, n, self._share)
+            return log_binomial(above, n, self.share_above)
         is_above = np.empty((len(rows), sample.n_examples), np.float16)
         for i, row in enumerate(rows):
             values = sample.rows([row])[0]
@@ -82,7 +83,7 @@ class Quantile(Tail):
         def read(block: slice, columns: Places) -> FloatArray:
             return is_above[block][:, columns].astype(np.float64)
 
-        return bet(sample, read, len(rows), settings, self._share, conditional=True)
+        return bet(sample, read, len(rows), settings, self.share_above, conditional=True)
 
     def streams(
         self, settings: TestSettings, limit: Limit, n_groups: int, conditional: bool
@@ -90,4 +91,4 @@ class Quantile(Tail):
         def values(labels: Labels, at: Places) -> FloatArray:
             return exceedances(labels.own, limit.own)
 
-        return (stream_of(settings.family, self._share, values, conditional),)
+        return (stream_of(settings.family, self.share_above, values, conditional),)

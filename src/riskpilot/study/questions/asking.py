@@ -38,7 +38,8 @@ from riskpilot.problem import Problem
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
 from riskpilot.study.kept.judges import JUDGE, judged_in, read_judges
 from riskpilot.study.kept.records import (
-    check_validation_size,
+    check_size,
+    forget_calibration,
     has_calibration,
     joined,
     problem_of,
@@ -80,7 +81,8 @@ def select(
     calibrate : callable, optional
         Makes the calibration losses of one finished trial, for studies whose evaluations did not.
         It is called for the few candidates only, once for each: what it returns is stored as the
-        losses of evaluations are.
+        losses of evaluations are. Where losses do not go together, of other numbers of examples
+        say, they are forgotten, and made again by the next call.
     problem : Problem, optional
         The study's problem with other limits or another delta, as a further question to the same
         calibration data.
@@ -128,9 +130,14 @@ def select(
     tested = question.plan.problem
     candidates = [trials[row] for row in question.plan.order]
     # Everything above saw validation alone. From here on calibration is open.
-    tables = (_calibration(study, tested, trial, calibrate) for trial in candidates)
-    given = joined(tested, tables, len(candidates))
-    opened = calibration_losses(tested, given)
+    made = [] if calibrate is None else _calibrate(study, tested, candidates, calibrate)
+    tables = (read_calibration(study, tested, trial) for trial in candidates)
+    try:
+        given = joined(tested, tables, len(candidates))
+        opened = calibration_losses(tested, given)
+    except LossError:
+        _forget(study, candidates, made)
+        raise
     use = enter(study, question, opened.digest(), given)
     scores = None
     if question.plan.judged:
@@ -284,7 +291,7 @@ def settle(
             f"study.optimize(riskpilot.objective(study, evaluate), n_trials=...) first."
         )
     for record in records:  # workers that began at the same moment could not compare their sizes
-        check_validation_size(records[0].n_validation, record.n_validation)
+        check_size("validation", records[0].n_validation, record.n_validation)
     tested = asked.spending(spend)
     validation = validation_of(tested, records)
     params = [trial.params for trial in trials]
@@ -352,18 +359,35 @@ def judges_of(study: optuna.Study, trials: Sequence[FrozenTrial]) -> JudgeMappin
     return read_judges(study, entries)
 
 
-def _calibration(
-    study: optuna.Study, problem: Problem, trial: FrozenTrial, calibrate: Calibrate | None
-) -> Mapping[str, Any]:
-    """Return the calibration losses of a trial; make and store them where there are none yet."""
-    # They are made once, as evaluations are: the same numbers answer every question, and an
-    # auditor's.
-    if calibrate is None or has_calibration(study, trial):
-        return read_calibration(study, problem, trial)
-    losses = calibrate(trial)
-    if not isinstance(losses, Mapping):
-        raise LossError(
-            f"calibrate must return a mapping from names to losses, but it returned a "
-            f'{type(losses).__name__}. Write return {{"{problem.names[0]}": array}}.'
-        )
-    return write_calibration(study, problem, trial, losses)
+def _calibrate(
+    study: optuna.Study, problem: Problem, candidates: Sequence[FrozenTrial], calibrate: Calibrate
+) -> list[FrozenTrial]:
+    """Make and store the calibration losses of the candidates that have none yet; return these.
+
+    They are made once, as evaluations are: the same numbers answer every question, and an
+    auditor's. Each is stored at once, so that a calibration that breaks off goes on where it stood.
+    """
+    made = []
+    for trial in candidates:
+        if has_calibration(study, trial):
+            continue
+        losses = calibrate(trial)
+        if not isinstance(losses, Mapping):
+            raise LossError(
+                f"calibrate must return a mapping from names to losses, but it returned a "
+                f'{type(losses).__name__}. Write return {{"{problem.names[0]}": array}}.'
+            )
+        write_calibration(study, problem, trial, losses)
+        made.append(trial)
+    return made
+
+
+def _forget(
+    study: optuna.Study, candidates: Sequence[FrozenTrial], made: Sequence[FrozenTrial]
+) -> None:
+    """Forget losses of a calibration that do not go together, so that it can be corrected.
+
+    Those that an earlier question may have been answered with stay.
+    """
+    for trial in made if ledger(study) else candidates:
+        forget_calibration(study, trial)
