@@ -82,7 +82,7 @@ def read_losses(path: str | Path, groups: Collection[str] = ()) -> LossTable:
             f"{shown_safely(path)}. Save the losses with riskpilot.tables.save_losses, or as CSV "
             f"or Parquet."
         )
-    if not path.is_file():
+    if not path.exists():
         raise TableError(
             f"There is no file {shown_safely(path)}. Give the path of a table of losses, relative "
             f"to the folder in which the command runs."

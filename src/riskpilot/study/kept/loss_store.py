@@ -13,7 +13,7 @@ import optuna
 from optuna.artifacts.exceptions import ArtifactNotFound
 from optuna.storages import BaseStorage
 
-from riskpilot.common import read_stream, write_whole
+from riskpilot.common import open_ordinary, read_stream, reason_of, write_whole
 from riskpilot.errors import StudyError, shown
 from riskpilot.study.storages import (
     PATIENCE_SECONDS,
@@ -61,9 +61,14 @@ class FolderStore:
     def open_reader(self, artifact_id: str) -> BinaryIO:
         """Open an artifact for reading."""
         try:
-            return self._path(artifact_id).open("rb")
+            return open_ordinary(self._path(artifact_id), "A file of losses", StudyError)
         except FileNotFoundError as error:
             raise ArtifactNotFound("not found") from error
+        except OSError as error:
+            raise StudyError(
+                f"A file of losses in the folder {shown(str(self._folder))} cannot be read: "
+                f"{reason_of(error)}. Check its permissions, or restore it from a copy."
+            ) from error
 
     def write(self, artifact_id: str, content_body: BinaryIO) -> None:
         """Store an artifact, and wait where the disk is full."""
