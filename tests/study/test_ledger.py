@@ -200,7 +200,7 @@ def test_a_ledger_without_its_head_is_an_error_whatever_is_left_of_it(tmp_path, 
         return rp.Evaluation({"error": draws[0], "cost": 1.0}, {"error": draws[1]})
 
     study.optimize(rp.objective(study, evaluate), n_trials=3)
-    certificate = [rp.select(study, seed=seed).certificate for seed in range(3)][0]
+    certificate, *_ = [rp.select(study, seed=seed).certificate for seed in range(3)]
     entries = study.user_attrs[LEDGER]
     with contextlib.closing(sqlite3.connect(place["storage"])) as file, file:
         gone = [f"{LEDGER}:head", *(f"{LEDGER}:outcome:{use}" for use in range(left + 1, 4))]

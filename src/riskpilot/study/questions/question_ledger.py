@@ -147,7 +147,7 @@ def enter(
     were given, shape (n_candidates, m) for each risk.
     """
     asked, losses = question.entry, calibration.digest()
-    with exclusive(study, whole_storage=True):
+    with exclusive(study, "ledger"):
         entries, answers = _read(study)
         for entry in entries:
             if entry["question"] == asked["question"]:
