@@ -27,7 +27,7 @@ from riskpilot.common.json_shapes import (
     whole,
 )
 from riskpilot.common.notebook import card
-from riskpilot.common.ordinary_files import check_ordinary, open_ordinary, other_than_file
+from riskpilot.common.ordinary_files import open_ordinary, other_than_file
 from riskpilot.common.passwords import hide_password, shown_safely, without_password
 from riskpilot.common.size_limits import (
     check_archive,
@@ -66,7 +66,6 @@ __all__ = [
     "check_archive",
     "check_file",
     "check_memory",
-    "check_ordinary",
     "digest",
     "digest_of",
     "exact",

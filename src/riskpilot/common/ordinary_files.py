@@ -19,6 +19,7 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
+_WAY_OUT = "Give the path of a file."
 # What a shell passes to a command in the place of a file: its input, or the output of another one.
 _PASSED = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
@@ -37,47 +38,48 @@ def other_than_file(path: str | Path) -> str | None:
 
 
 def check_ordinary(
-    path: str | Path, what: str, error: type[RiskpilotError], *, piped: bool = False
+    path: str | Path, what: str, error: type[RiskpilotError], way_out: str = _WAY_OUT
 ) -> os.stat_result:
     """Return the status of a file, or refuse what is none.
 
-    ``what``: its name in the message; ``piped``: whether it may be a pipe that a shell passed.
+    ``what``: its name in the message; ``way_out``: the sentence that ends the message.
     """
     status = os.stat(path)
-    _refuse(status, path, what, error, piped)
+    _refuse(status, path, what, error, way_out)
     return status
 
 
 def open_ordinary(
-    path: str | Path, what: str, error: type[RiskpilotError], *, piped: bool = False
+    path: str | Path, what: str, error: type[RiskpilotError], way_out: str = _WAY_OUT
 ) -> BinaryIO:
     """Open a file for reading, or refuse what is none, as `check_ordinary` does."""
-    status = check_ordinary(path, what, error, piped=piped)
-    if stat.S_ISFIFO(status.st_mode):
-        return Path(path).open("rb")
+    check_ordinary(path, what, error, way_out)
     # What lies there may be exchanged after it was looked at; a pipe must not hold anybody then.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
-        _refuse(os.fstat(handle), path, what, error, piped=False)
+        _refuse(os.fstat(handle), path, what, error, way_out)
     except BaseException:
         os.close(handle)
         raise
     return os.fdopen(handle, "rb")
 
 
+def open_passed(path: str | Path, what: str, error: type[RiskpilotError]) -> BinaryIO:
+    """Open a file for reading, as `open_ordinary` does, or a pipe that a shell passed."""
+    if str(path).startswith(_PASSED) and stat.S_ISFIFO(os.stat(path).st_mode):
+        return Path(path).open("rb")
+    return open_ordinary(path, what, error)
+
+
 def _refuse(
-    status: os.stat_result, path: str | Path, what: str, error: type[RiskpilotError], piped: bool
+    status: os.stat_result, path: str | Path, what: str, error: type[RiskpilotError], way_out: str
 ) -> None:
     """Raise one sentence where a status is not that of an ordinary file."""
     kind = _kind(status.st_mode)
-    if kind is None:
-        return
-    if piped and stat.S_ISFIFO(status.st_mode) and str(path).startswith(_PASSED):
-        return
-    raise error(
-        f"{what} must be an ordinary file, but {shown_safely(path)} is {kind}. Give the path of a "
-        f"file."
-    )
+    if kind is not None:
+        raise error(
+            f"{what} must be an ordinary file, but {shown_safely(path)} is {kind}. {way_out}"
+        )
 
 
 def _kind(mode: int) -> str | None:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from riskpilot.common.ordinary_files import check_ordinary, open_ordinary
+from riskpilot.common.ordinary_files import check_ordinary, open_passed
 from riskpilot.common.passwords import shown_safely
 from riskpilot.errors import ProblemError, RiskpilotError, shown
 
@@ -70,7 +70,7 @@ def read_json_file(path: str | Path, what: str, error: type[RiskpilotError]) -> 
     the limit.
     """
     named = f"{what} {shown_safely(path)}"
-    with open_ordinary(path, what, error, piped=True) as file:
+    with open_passed(path, what, error) as file:
         check_memory(_JSON_FACTOR * os.fstat(file.fileno()).st_size, named, error)
         return read_json_stream(file, named, error)
 

@@ -243,9 +243,9 @@ def _check_whole(
     """
     if head is None and entries:
         raise StudyError(
-            f"The ledger of study {name!r} lost entries or its head: {len(entries)} questions are "
-            f"left, and nothing says how many there were. Restore the storage from a copy; "
-            f"{_WITHOUT}."
+            f"The ledger of study {name!r} lost entries or its head: nothing says how many "
+            f"questions there were, and the list of those that are left has the length "
+            f"{len(entries)}. Restore the storage from a copy; {_WITHOUT}."
         )
     if head is None:
         return
