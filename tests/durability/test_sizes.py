@@ -95,7 +95,7 @@ TABLES = {
     ),
     "a file of 10 TB": ("t.csv", lambda path: sparse(path), "would take"),
     "20 million equal rows": ("t.parquet", many_rows, "would take"),
-    "a device": ("t.npz", lambda path: path.symlink_to("/dev/zero"), "no file"),
+    "a device": ("t.npz", lambda path: path.symlink_to("/dev/zero"), "is a device"),
 }
 
 

@@ -160,10 +160,11 @@ def clear_errors(address: object) -> Iterator[None]:
 def _why_not(address: object, error: Exception) -> str:
     """Say why a storage cannot be opened, without its password."""
     named = str(address) if isinstance(address, str | Path) else address_of(address)
+    cause = _cause(error)
     if named is None:
-        storage, reason = f"of the type {type(address).__name__!r}", str(error)
+        storage, reason = f"of the type {type(address).__name__!r}", str(cause)
     else:
-        storage, reason = repr(hide_password(named)), without_password(str(error), named)
+        storage, reason = repr(hide_password(named)), without_password(str(cause), named)
     if named is not None and not is_certain(named):  # what is said of it could show any part of it
         return (
             f"The storage {storage} cannot be opened: it is not written as SCHEME://USER:PASSWORD@"
@@ -172,14 +173,19 @@ def _why_not(address: object, error: Exception) -> str:
         )
     first_line = f"{reason}\n".splitlines()[0].rstrip(" .")
     why = f"The storage {storage} cannot be opened: {first_line or type(error).__name__}."
-    return f"{why} {_way_out(named, error)}"
+    return f"{why} {_way_out(named, cause)}"
 
 
-def _way_out(address: str | None, error: Exception) -> str:
+def _cause(error: Exception) -> BaseException:
+    """Return what a database said, where Optuna raises it as an error of its own."""
+    said = error.__cause__ if isinstance(error, StorageInternalError) else None
+    return error if said is None else said
+
+
+def _way_out(address: str | None, cause: BaseException) -> str:
     """Say what helps where a storage cannot be opened."""
-    cause = error.__cause__ if isinstance(error, StorageInternalError) else error
-    is_journal = address is not None and Path(address).suffix.lower() in JOURNAL_FILES
-    if not is_journal and file_of(address) is None:
+    is_file = address is not None and ("://" not in address or file_of(address) is not None)
+    if not is_file:
         if isinstance(cause, ImportError) or type(cause).__name__ == "NoSuchModuleError":
             return (
                 "Give an address such as sqlite:///study.db, and install the driver of its "
