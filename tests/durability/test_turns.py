@@ -15,6 +15,7 @@ import riskpilot as rp
 from riskpilot.study.storages import get_trial, set_trial_state
 from tests.durability.cases import PROBLEM, evaluate, evaluation
 
+BY_HAND = pytest.mark.filterwarnings("ignore:Heartbeat of storage:UserWarning")
 _ROOT = Path(__file__).resolve().parents[2]
 _BEGIN = """
 import sys, time
@@ -87,6 +88,7 @@ def test_workers_that_make_the_same_study_get_one(storage, tmp_path, attempt):
     optuna.delete_study(study_name="s", storage=study._storage)
 
 
+@BY_HAND
 def test_of_workers_that_tell_the_same_trial_one_is_heard(storage, tmp_path):
     study = rp.create_study(PROBLEM, seed=0, **storage, study_name="s")
     for _ in range(6):
@@ -98,6 +100,7 @@ def test_of_workers_that_tell_the_same_trial_one_is_heard(storage, tmp_path):
     optuna.delete_study(study_name="s", storage=study._storage)
 
 
+@BY_HAND
 def test_a_trial_that_was_failed_meanwhile_is_told_in_one_sentence(storage, monkeypatch):
     """A worker that was silent for too long loses its trial to others, who ask nobody."""
     study = rp.create_study(PROBLEM, seed=0, **storage, study_name="s")
@@ -174,6 +177,7 @@ def overwritten(path):
     path.write_bytes(b"something else " * 10)
 
 
+@BY_HAND
 @pytest.mark.parametrize("lose", [removed, emptied, overwritten])
 @pytest.mark.parametrize("name", ["study.db", "study.log"])
 def test_a_storage_that_is_lost_meanwhile_is_named_in_one_sentence(tmp_path, name, lose):
