@@ -41,7 +41,7 @@ def read_signed(
     family = schema.partition("/")[0]
     if not str(data["schema"]).startswith(f"{family}/"):
         raise CertificateError(
-            f"A {kind} was asked for, but this file says that it is {shown(data['schema'])}. "
+            f"A {kind} was asked for, but this file has the schema {shown(data['schema'])}. "
             f"Give the file that {kind}.save() wrote."
         )
     if data["schema"] != schema:
