@@ -17,7 +17,7 @@ import duckdb
 
 from riskpilot.errors import TableError, shown
 from riskpilot.tables import logs
-from riskpilot.tables.local_files import is_ledger
+from riskpilot.tables.local_files import is_ledger, no_table
 
 _KINDS = {
     ".csv": "csv",
@@ -202,10 +202,7 @@ def _files(source: Source, path: str) -> list[str]:
     # A folder, a device or a ledger may have a name that fits, too.
     found = [file for file in found if Path(file).is_file() and not is_ledger(file)]
     if not found:
-        raise TableError(
-            f"There is no file {path!r}. Give the path of a table of losses, relative to "
-            f"the folder in which the command runs."
-        )
+        raise no_table(path)
     return found
 
 
