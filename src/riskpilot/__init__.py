@@ -48,6 +48,7 @@ from riskpilot.study import (
     ledger,
     load_study,
     objective,
+    recertify,
     seal,
     select,
     set_limits,
@@ -55,6 +56,7 @@ from riskpilot.study import (
     tell,
     verify,
 )
+from riskpilot.watch import Watch
 
 __version__ = "0.1.0"
 
@@ -93,6 +95,7 @@ __all__ = [
     "StudyError",
     "TableError",
     "Verification",
+    "Watch",
     "WorstGroup",
     "adopt",
     "bonferroni",
@@ -110,6 +113,7 @@ __all__ = [
     "plan_calibration",
     "plan_judge",
     "plan_labels",
+    "recertify",
     "seal",
     "select",
     "select_from_counts",

@@ -1,6 +1,7 @@
 """Losses on their way in: checked, counted, digested, and kept apart by purpose."""
 
 from riskpilot.losses.counts import CountedLosses
+from riskpilot.losses.deployed import DeployedLosses, read_deployed
 from riskpilot.losses.evaluation import (
     Evaluation,
     LossMapping,
@@ -42,6 +43,7 @@ from riskpilot.losses.values import measure, value_of, weighted
 __all__ = [
     "CalibrationLosses",
     "CountedLosses",
+    "DeployedLosses",
     "Evaluation",
     "ExampleIds",
     "JudgeMapping",
@@ -68,6 +70,7 @@ __all__ = [
     "measure",
     "number_array",
     "plain_array",
+    "read_deployed",
     "read_ids",
     "read_judge",
     "read_label_table",

@@ -35,7 +35,7 @@ def read_groups(risk: Risk, beside: Mapping[str, npt.ArrayLike], m: int, split: 
     statistic = risk.statistic
     assert isinstance(statistic, Grouped)
     where = f"{split}: the groups {risk.groups!r} of {risk.name!r}"
-    known, codes = _read_labels(risk, beside, risk.groups, "groups", m, split)
+    known, codes = read_texts(risk, beside, risk.groups, "groups", m, split)
     wanted = statistic.groups or known
     for name in wanted:
         if name not in known:
@@ -52,12 +52,12 @@ def read_groups(risk: Risk, beside: Mapping[str, npt.ArrayLike], m: int, split: 
     place = np.array([places.get(name, -1) for name in known])
     groups = Groups(wanted, place[codes])
     if statistic.label_name is not None:
-        labels = _read_labels(risk, beside, statistic.label_name, "labels", m, split)
+        labels = read_texts(risk, beside, statistic.label_name, "labels", m, split)
         return _parted(groups, *labels, where)
     return groups
 
 
-def _read_labels(
+def read_texts(
     risk: Risk, beside: Mapping[str, npt.ArrayLike], name: str, what: str, m: int, split: str
 ) -> tuple[tuple[str, ...], Places]:
     """The different texts of an array beside the losses, and which of them each example has."""

@@ -19,5 +19,7 @@ from riskpilot.tables.long import open_table as open_table
 from riskpilot.tables.loss_table import LossTable
 from riskpilot.tables.pairs import OneRun as OneRun
 from riskpilot.tables.pairs import read_pair as read_pair
+from riskpilot.tables.rows import read_rows as read_rows
+from riskpilot.tables.sources import column_names as column_names
 
 __all__ = ["LossTable", "read_losses", "save_losses"]
