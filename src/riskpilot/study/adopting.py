@@ -13,7 +13,7 @@ from riskpilot.errors import StudyError, shown
 from riskpilot.losses import Evaluation
 from riskpilot.problem import Problem
 from riskpilot.study.creation import create_study
-from riskpilot.study.kept.records import PROBLEM_KEY, RECORD_KEY, Record, attributes_of
+from riskpilot.study.kept.records import PROBLEM_KEY, RECORD_KEY, attributes_of, problem_of
 from riskpilot.study.kept.trials import trials_of
 from riskpilot.study.storages import exclusive
 from riskpilot.study.telling import Recorder, optuna_values
@@ -108,22 +108,27 @@ def adopt(
         there = _adopted_before(study, done, adopted)
         for trial in done:
             if trial.number not in there:
-                stored = recorder.store(trial, losses(trial))
-                values = optuna_values(problem, stored)
-                adopted.add_trial(_copied(study, trial, stored, values))
+                add_copy(study, adopted, recorder, trial, losses(trial))
     return adopted
 
 
-def _copied(
-    study: optuna.Study, trial: FrozenTrial, stored: Record, values: Sequence[float]
-) -> FrozenTrial:
-    """Copy a trial of a study, with the record of its losses and the values that Optuna sees."""
-    mark = {"number": trial.number, "digest": _digest(study, trial)}
-    return optuna.trial.create_trial(
-        params=trial.params,
-        distributions=trial.distributions,
-        values=values,
-        user_attrs={RECORD_KEY: stored.to_json(), ADOPTED_KEY: mark},
+def add_copy(
+    source: optuna.Study,
+    study: optuna.Study,
+    recorder: Recorder,
+    trial: FrozenTrial,
+    evaluation: object,
+) -> None:
+    """Add a finished trial of another study, with the losses that it has in this one."""
+    stored = recorder.store(trial, evaluation)
+    mark = {"number": trial.number, "digest": _digest(source, trial)}
+    study.add_trial(
+        optuna.trial.create_trial(
+            params=trial.params,
+            distributions=trial.distributions,
+            values=optuna_values(problem_of(study), stored),
+            user_attrs={RECORD_KEY: stored.to_json(), ADOPTED_KEY: mark},
+        )
     )
 
 
