@@ -15,6 +15,7 @@ from typing import Any
 
 import duckdb
 
+from riskpilot.common import shown_safely
 from riskpilot.errors import TableError, shown
 from riskpilot.tables import logs
 from riskpilot.tables.local_files import is_ledger, no_table
@@ -154,7 +155,7 @@ def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -
     if kind is None and not path.lower().endswith(".eval"):
         raise TableError(
             f"A table of losses is an .npz, .csv, .parquet, .json or .jsonl file, or a log of an "
-            f"evaluation tool, but this is {path!r}. Save the losses with "
+            f"evaluation tool, but this is {shown_safely(path)}. Save the losses with "
             f"riskpilot.tables.save_losses, or in one of these forms."
         )
     files = _files(source, path)
