@@ -1,6 +1,7 @@
 """What commands share on a terminal: tables, verdicts, bars, JSON, and errors in one message."""
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
@@ -19,6 +20,8 @@ from riskpilot.errors import visible
 
 Row = tuple[Sequence[object], str | None]
 """The cells of a row, and its style."""
+
+logger = logging.getLogger("riskpilot")
 
 _WIDE = 200  # a pipe has no width; tables are as wide as their text up to here
 
@@ -65,7 +68,11 @@ def say(console: Console, words: object = "", style: str = "") -> None:
 
 @contextmanager
 def waiting(words: str) -> Iterator[None]:
-    """Say on standard error what is going on, for as long as it does."""
+    """Say on standard error what is going on, for as long as it does; with a log, there."""
+    if logger.isEnabledFor(logging.INFO):
+        logger.info("%s", words)
+        yield
+        return
     with errors().status(text(words)):
         yield
 

@@ -1,6 +1,7 @@
 """Which candidates are tested, in which order and how: fixed from validation data alone."""
 
 import hashlib
+import logging
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ from riskpilot.statistics import (
 
 # Mean, variance and number of the validation losses of one candidate (see `Start`).
 Known = tuple[float, float, float]
+
+logger = logging.getLogger("riskpilot")
 
 _SEEDS = 2**128  # seeds lie below this, as large as those that NumPy makes from fresh entropy
 # So many changes from one loss to the next make the order of validation losses random enough.
@@ -176,6 +179,12 @@ def freeze_plan(
         order = np.asarray(known_order, dtype=np.intp)
     digest = validation.digest()
     fresh = _entropy(validation, families, seed, entropy)
+    logger.info(
+        "Plan frozen: %d of %d configurations to be tested, seen on %d validation examples",
+        len(order),
+        validation.n_configs,
+        validation.n_examples,
+    )
     return TestPlan(
         problem=problem,
         order=tuple(map(int, order)),
@@ -314,6 +323,12 @@ def run_test(
     ]
     by_risk = np.column_stack(columns)
     passed = _decide(procedure, by_risk.max(axis=1), problem.delta)
+    logger.info(
+        "Calibration opened: %d of %d tested configurations passed on %d examples",
+        int(passed.sum()),
+        len(chosen),
+        calibration.n_examples,
+    )
     return TestResult(
         log_p=by_risk,
         passed=passed,
