@@ -20,6 +20,8 @@ from riskpilot.errors import ProblemError
 from riskpilot.guarantee import RiskPlan, plan_calibration, split_labelled
 from riskpilot.problem import Problem
 
+SCHEMA = "riskpilot-plan/1"
+
 EXAMPLES = examples(
     'riskpilot plan --risk "error<=0.05" --samples 5000',
     'riskpilot plan -r "error<=0.05" --labelled 7500',
@@ -70,7 +72,8 @@ def plan(
     sizes = [*samples, *(n_calibration for _, n_calibration in splits)]
     plans = _plans(problem, sizes, true_risks, deviations, target_power)
     if as_json:
-        terminal.print_json({"delta": delta, "plans": [_plan_json(one) for one in plans]})
+        written = {"delta": delta, "plans": [_plan_json(one) for one in plans]}
+        terminal.print_json(written, schema=SCHEMA)
         return
     console = terminal.output()
     for n_validation, n_calibration in splits:

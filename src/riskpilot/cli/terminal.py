@@ -128,6 +128,10 @@ def show_files(console: Console, files: Mapping[str, Path | None]) -> None:
             say(console, f"{name + ':':<13}{path}")
 
 
-def print_json(data: Any) -> None:
-    """Print data for programs, as strict JSON."""
-    typer.echo(json.dumps(for_programs(data), indent=2, allow_nan=False))
+def print_json(data: Mapping[str, Any], schema: str | None = None) -> None:
+    """Print data for programs, as strict JSON.
+
+    ``schema``: the name and version of its form, where the data does not carry one itself.
+    """
+    named = data if schema is None else {"schema": schema, **data}
+    typer.echo(json.dumps(for_programs(named), indent=2, allow_nan=False))
