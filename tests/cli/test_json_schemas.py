@@ -128,3 +128,15 @@ def test_a_field_that_no_schema_knows_is_noticed(losses: Path) -> None:
     for changed in ({**data, "mood": "good"}, {k: v for k, v in data.items() if k != "config"}):
         with pytest.raises(ValidationError):
             check(json.dumps(changed))
+
+
+def test_answers_of_a_gate_are_as_their_schema_says(tmp_path: Path) -> None:
+    logs = Path(__file__).parents[1] / "tables" / "logs" / "fixtures" / "inspect_ai"
+    small, large = logs / "terse-small.eval", logs / "terse-large.eval"
+    out = tmp_path / "gate.json"
+    question = ["gate", large, "-r", "error<=0.3", "--json"]
+    assert check(run(*question))["reference"] is None
+    against = ["--reference", small, "-r", "accuracy_drop<=0.03", "--out", out]
+    assert check(run(*question, *against)) == check(out.read_text("utf-8"))
+    counted = check(run(*question, "--ledger", tmp_path / "ledger.sqlite"))
+    assert counted["question"] == 1
