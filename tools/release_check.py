@@ -41,7 +41,7 @@ CALLS: dict[str, tuple[list[str], int]] = {
     "bench": (["--task", "nothing"], 2),
     "dashboard": (["adult.db"], 2),
     "demo": (["--quick", "--out", "demo"], 0),
-    "gate": (["answers.csv", "--risk", "error<=0.3"], 0),
+    "gate": (["answers.csv", "--risk", "accuracy>=0.8"], 0),
     "plan": (["--risk", "error<=0.05", "--samples", "5000", "--json"], 0),
     "report": (["adult.db", "--out", "page.html"], 0),
     "seal": (["adult.db", "--risk", "error<=0.2"], 0),
