@@ -35,19 +35,22 @@ import typer
 from riskpilot.cli.app import app
 print(*typer.main.get_command(app).commands)
 """
-# One call of every command on what the README's code has left, with its exit code. The dashboard
-# and the replay need extras, or a task: they end with one sentence.
+# One call of every command on what the README's code has left, with its exit code. Some lack what
+# they need, an extra, a task, labels or a file, and end with one sentence.
 CALLS: dict[str, tuple[list[str], int]] = {
     "bench": (["--task", "nothing"], 2),
+    "calibrate": (["adult.db", "--horizon", "600"], 2),
     "dashboard": (["adult.db"], 2),
     "demo": (["--quick", "--out", "demo"], 0),
     "gate": (["answers.csv", "--risk", "accuracy>=0.8"], 0),
     "plan": (["--risk", "error<=0.05", "--samples", "5000", "--json"], 0),
+    "recertify": (["adult.db", "--losses", "absent.csv"], 2),
     "report": (["adult.db", "--out", "page.html"], 0),
     "seal": (["adult.db", "--risk", "error<=0.2"], 0),
     "select": (["losses.npz", "-r", "error<=0.1", "-m", "cost", "--out", "chosen.json"], 0),
     "status": (["adult.db", "--json"], 0),
     "verify": (["chosen.json", "--losses", "losses.npz"], 0),
+    "watch": (["chosen.json", "--losses", "labels.csv"], 0),
 }
 
 
@@ -91,10 +94,11 @@ def check_commands(programs: Path, place: Path) -> None:
     (place / "answers.csv").write_text(
         "example,accuracy\n" + "".join(f"e{i},{int(i % 9 > 0)}\n" for i in range(900))
     )
+    (place / "labels.csv").write_text("error\n" + "0\n" * 50)
     names = _run([str(programs / "python"), "-c", COMMANDS], place, "The commands").split()
     check_names(names)
-    # A certificate is verified after it was made.
-    for name in sorted(names, key=lambda name: name == "verify"):
+    # A certificate is verified and watched after it was made.
+    for name in sorted(names, key=lambda name: name in ("verify", "watch")):
         program = [str(programs / "riskpilot"), name]
         _run([*program, "--help"], place, f"riskpilot {name} --help fails")
         arguments, code = CALLS[name]

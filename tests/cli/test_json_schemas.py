@@ -21,6 +21,7 @@ FORMS = {path.stem: json.loads(path.read_text("utf-8")) for path in SCHEMAS.glob
 REGISTRY = Registry().with_resources(
     (f"{name}.json", Resource.from_contents(form)) for name, form in FORMS.items()
 )
+FORM_OF = {"recertify": "select", "watch": "watched"}  # where it is not the command's name
 RISKS = [
     rp.Risk("error", 0.5),
     rp.Risk("recall", at_least=0.3, statistic=rp.WorstGroup()),
@@ -90,7 +91,9 @@ def test_every_command_that_prints_json_has_a_schema() -> None:
         for name, command in commands.items()
         if any("--json" in parameter.opts for parameter in command.params)
     }
-    assert {re.sub(r"-\d+$", "", name) for name in FORMS} == {*printing, "certificate", "shared"}
+    known = {re.sub(r"-\d+$", "", name) for name in FORMS}
+    named = {FORM_OF.get(name, name) for name in printing}
+    assert known == {*named, "certificate", "shared"}
 
 
 def test_outputs_about_a_table_are_as_their_schemas_say(losses: Path, tmp_path: Path) -> None:
@@ -121,6 +124,10 @@ def test_plans_are_as_their_schema_says() -> None:
     assert len(check(run("plan", *enough, "--json"))["plans"]) == 2
     too_few = check(run("plan", "-r", "error<=0.1", "-n", "5", "--json"))
     assert too_few["plans"][0]["just_passes"] is None
+    believed = ["-r", "error<=0.1", "-n", "300", "--true-risk", "error=0.05", "--json"]
+    assert "horizon" in check(run("plan", *believed, "--sequential"))["plans"][0]
+    judged = check(run("plan", *believed, "--judge", "error=0.8", "--unlabelled", "3000"))
+    assert judged["judges"][0]["worth"] > 300
 
 
 def test_a_field_that_no_schema_knows_is_noticed(losses: Path) -> None:
@@ -140,3 +147,32 @@ def test_answers_of_a_gate_are_as_their_schema_says(tmp_path: Path) -> None:
     assert check(run(*question, *against)) == check(out.read_text("utf-8"))
     counted = check(run(*question, "--ledger", tmp_path / "ledger.sqlite"))
     assert counted["question"] == 1
+
+
+def test_answers_of_a_watch_are_as_their_schema_says(losses: Path, tmp_path: Path) -> None:
+    out, labels = tmp_path / "certificate.json", tmp_path / "labels.csv"
+    run("select", losses, "-r", "error<=0.3", "-m", "cost", "--out", out)
+    labels.write_text("error\n" + "0\n" * 50)
+    watched = ["watch", out, "--losses", labels, "--json"]
+    assert not check(run(*watched))["alarm"]
+    labels.write_text("error\n" + "1\n" * 300)
+    assert len(check(run(*watched, code=1))["alarms"]) == 1
+
+
+def test_labels_one_after_another_are_as_their_schema_says(tmp_path: Path) -> None:
+    address, labels = f"sqlite:///{tmp_path / 'study.db'}", tmp_path / "labels.csv"
+    made = rp.create_study(
+        rp.Problem([rp.Risk("error", 0.3)], "cost"), storage=address, seed=0, n_calibration=600
+    )
+
+    def evaluate(trial: optuna.Trial) -> rp.Evaluation:
+        x = trial.suggest_float("x", 0, 1)
+        return rp.Evaluation({"error": np.arange(400) % 20 == 0, "cost": x})
+
+    made.optimize(rp.objective(made, evaluate), n_trials=2)
+    asked = ["calibrate", address, "--horizon", "600", "--json"]
+    needed = check(run(*asked, code=4))["needed"]
+    rows = [f"e{i},{trial},{int(i % 20 == 0)}" for i in range(200) for trial in needed]
+    labels.write_text("\n".join(["example,trial,error", *rows]) + "\n")
+    answer = check(run(*asked, "--labels", labels))
+    assert answer["certificate"]["sequential"]["horizon"] == 600

@@ -1,6 +1,7 @@
 """Losses on their way in: checked, counted, digested, and kept apart by purpose."""
 
 from riskpilot.losses.counts import CountedLosses
+from riskpilot.losses.deployed import DeployedLosses, read_deployed
 from riskpilot.losses.evaluation import (
     Evaluation,
     LossMapping,
@@ -15,6 +16,14 @@ from riskpilot.losses.intake import (
     plain_array,
     same_number,
     text_array,
+)
+from riskpilot.losses.judges import JudgeMapping, JudgeScores, judged_risks, read_judge
+from riskpilot.losses.labels import (
+    LabelTable,
+    digest_of_labels,
+    labels_of,
+    read_label_table,
+    some_labels,
 )
 from riskpilot.losses.leakage import check_disjoint, check_ids, check_memory
 from riskpilot.losses.packed import PackedLosses
@@ -33,7 +42,11 @@ from riskpilot.losses.values import measure, value_of, weighted
 __all__ = [
     "CalibrationLosses",
     "CountedLosses",
+    "DeployedLosses",
     "Evaluation",
+    "JudgeMapping",
+    "JudgeScores",
+    "LabelTable",
     "LossMapping",
     "NumbersOfTexts",
     "PackedLosses",
@@ -47,13 +60,20 @@ __all__ = [
     "check_losses",
     "check_memory",
     "check_names",
+    "digest_of_labels",
     "free_objective_alone",
     "is_missing",
+    "judged_risks",
+    "labels_of",
     "losses_from_predictions",
     "measure",
     "number_array",
     "plain_array",
+    "read_deployed",
+    "read_judge",
+    "read_label_table",
     "same_number",
+    "some_labels",
     "summary_of",
     "text_array",
     "turned_round",

@@ -152,15 +152,16 @@ def calibration_losses(problem: Problem, losses: LossMapping) -> CalibrationLoss
     return CalibrationLosses(problem, risks, free, error)
 
 
-def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, RiskLosses]:
+def check_known(problem: Problem, losses: LossMapping, split: str) -> None:
+    """Refuse what is no mapping, names that the problem does not know, and risks without losses."""
     if not isinstance(losses, Mapping):
         raise LossError(
             f"{split} must map names to losses, but it is a {type(losses).__name__}. "
             f'Write {split}={{"{problem.names[0]}": array, ...}}.'
         )
-    known = {*problem.names, problem.minimize, *problem.beside}
+    known = problem.known_names
     check_names(losses, split)
-    unknown = sorted(set(losses) - known)
+    unknown = sorted(losses.keys() - known)
     if unknown:
         raise LossError(
             f"{split}: {unknown[0]!r} is neither a risk nor the free objective"
@@ -173,6 +174,10 @@ def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, 
             f"{split}: the losses of {missing[0]!r} are missing; got {sorted(map(str, losses))}. "
             f"Every risk needs its per-example losses."
         )
+
+
+def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, RiskLosses]:
+    check_known(problem, losses, split)
     result = {
         risk.name: read_risk(risk, losses[risk.name], losses, split) for risk in problem.risks
     }

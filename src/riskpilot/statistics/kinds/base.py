@@ -9,6 +9,7 @@ from riskpilot.common import FloatArray, is_name
 from riskpilot.errors import ProblemError, shown
 from riskpilot.statistics.families import Start, family_named
 from riskpilot.statistics.samples import Groups, Limit, Sample, TestSettings
+from riskpilot.statistics.sequential.following import BOUNDARY, CAPITAL, Stream
 from riskpilot.statistics.summaries import AnySummary, Recorded
 from riskpilot.statistics.sums import Gatherer
 
@@ -164,6 +165,31 @@ class Statistic(ABC):
         self, sample: Sample, rows: Sequence[int], settings: TestSettings, limit: Limit
     ) -> FloatArray:
         """Do what `log_p` says, with a family that fits."""
+
+    def family_by_label(self, family: str, limit: Limit) -> str:
+        """The test that may be looked at after every label, in place of a family for one look."""
+        tests = {"binomial": BOUNDARY, WEIGHTED: CAPITAL}
+        if family not in tests:
+            raise ProblemError(
+                f"Labels that arrive one after another are tested by an exact boundary or by "
+                f"betting, but the test asked for is {family!r}, which is for one look at the end. "
+                f'Use p_value="auto".'
+            )
+        return tests[family]
+
+    def streams(
+        self, settings: TestSettings, limit: Limit, n_groups: int, conditional: bool
+    ) -> tuple[Stream, ...]:
+        """What is followed label by label: all of it must be shown for the statistic to be.
+
+        ``settings``: with a family of `family_by_label`; ``n_groups``: how many groups count;
+        ``conditional``: whether some labels may not count.
+        """
+        raise ProblemError(
+            f"{self} compares groups, and a comparison after every label is not offered here, but "
+            f"one is limited. Limit the WorstGroup, or collect all labels first and use "
+            f"select_from_losses."
+        )
 
 
 def check_beside(statistic: Statistic, field: str, name: object, example: str) -> None:

@@ -8,8 +8,10 @@ import numpy as np
 
 from riskpilot.common import FloatArray, Places, percent
 from riskpilot.statistics.families import Start, log_binomial
-from riskpilot.statistics.means import bet, count_losses, is_there
+from riskpilot.statistics.means import bet, count_losses, is_there, stream_of
 from riskpilot.statistics.samples import Limit, Sample, TestSettings
+from riskpilot.statistics.sequential.following import Labels, Stream
+from riskpilot.statistics.sequential.streams import exceedances
 from riskpilot.statistics.summaries import AnySummary
 from riskpilot.statistics.tails import SortedLosses, Tail, TailSums
 
@@ -81,3 +83,11 @@ class Quantile(Tail):
             return is_above[block][:, columns].astype(np.float64)
 
         return bet(sample, read, len(rows), settings, self._share, conditional=True)
+
+    def streams(
+        self, settings: TestSettings, limit: Limit, n_groups: int, conditional: bool
+    ) -> tuple[Stream, ...]:
+        def values(labels: Labels, at: Places) -> FloatArray:
+            return exceedances(labels.own, limit.own)
+
+        return (stream_of(settings.family, self._share, values, conditional),)

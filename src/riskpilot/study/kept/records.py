@@ -46,12 +46,14 @@ from riskpilot.losses import (
     validation_losses,
 )
 from riskpilot.problem import Problem, Risk
+from riskpilot.study.kept.judges import JUDGE, judge_blob
 from riskpilot.study.kept.loss_bytes import decode, encode
 from riskpilot.study.kept.loss_store import MemoryArtifactStore, get, put, store_of
 from riskpilot.study.kept.remembered import Remembered
 
 __all__ = [
     "ERROR_KEY",
+    "LABELS_KEY",
     "LEDGER_KEY",
     "PROBLEM_KEY",
     "RECORD_KEY",
@@ -78,6 +80,8 @@ __all__ = [
 PROBLEM_KEY = "riskpilot:problem"
 SETTINGS_KEY = "riskpilot:settings"
 LEDGER_KEY = "riskpilot:ledger"
+# With a question and a number behind it: where a batch of labels is that arrived for the question.
+LABELS_KEY = "riskpilot:labels:"
 RECORD_KEY = "riskpilot:record"
 ERROR_KEY = "riskpilot:error"
 SAFE_KEY = "riskpilot:safe"
@@ -353,10 +357,13 @@ def store_evaluation(
         calibration = calibration_losses(problem, decode(calibration_blob))
         check_disjoint(validation, calibration)
         n_calibration = calibration.n_examples
+    scores_blob = judge_blob(problem, evaluation, n_calibration)
     # Nothing is written before everything is known to be in order.
     artifacts = {"validation": put(store, validation_blob)}
     if calibration_blob is not None:
         artifacts["calibration"] = put(store, calibration_blob)
+    if scores_blob is not None:
+        artifacts[JUDGE] = put(store, scores_blob)
     return _record(validation, n_calibration, artifacts)
 
 

@@ -1,8 +1,8 @@
 """Asking a study: a question is settled from validation alone, may be sealed, and then put."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -21,19 +21,29 @@ from riskpilot.guarantee import (
     check_procedure,
     fixed_sequence,
     freeze_plan,
+    label_by_label,
     make_seal,
     question_digest,
     run_test,
 )
-from riskpilot.losses import LossMapping, ValidationLosses, calibration_losses
+from riskpilot.losses import (
+    JudgeMapping,
+    LossMapping,
+    ValidationLosses,
+    calibration_losses,
+    judged_risks,
+    read_judge,
+)
 from riskpilot.problem import Problem
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
+from riskpilot.study.kept.judges import JUDGE, judged_in, read_judges
 from riskpilot.study.kept.records import (
     check_validation_size,
     has_calibration,
     joined,
     problem_of,
     read_calibration,
+    record_of,
     settings_of,
     validation_of,
     write_calibration,
@@ -113,7 +123,7 @@ def select(
             f"calibrate is a function of a finished trial that returns its calibration losses, but "
             f"it is {shown(calibrate)}. Leave it out where evaluations brought their losses."
         )
-    settled = _settle(study, procedure, problem, spend, seed, smooth)
+    settled = settle(study, procedure, problem, spend, seed, smooth)
     question, trials = settled.question, settled.trials
     tested = question.plan.problem
     candidates = [trials[row] for row in question.plan.order]
@@ -121,23 +131,13 @@ def select(
     tables = (_calibration(study, tested, trial, calibrate) for trial in candidates)
     given = joined(tested, tables, len(candidates))
     opened = calibration_losses(tested, given)
-    use = enter(study, question, opened, given)
-    result = run_test(question.plan, opened, procedure, range(len(candidates)))
-    assert question.configs is not None
-    assert question.trials is not None
-    selection = conclude(
-        question,
-        settled.validation,
-        result,
-        use,
-        Background(
-            question.configs,
-            question.trials,
-            ledger(study),
-            search_snapshot(study, tested),
-            settled.left_out,
-        ),
-    )
+    use = enter(study, question, opened.digest(), given)
+    scores = None
+    if question.plan.judged:
+        judge = judges_of(study, candidates)
+        scores = read_judge(tested, judge, len(candidates), opened.n_examples)
+    result = run_test(question.plan, opened, procedure, range(len(candidates)), scores)
+    selection = conclude(question, settled.validation, result, use, background(study, settled))
     note_outcome(study, selection.certificate)
     return selection
 
@@ -150,6 +150,7 @@ def seal(
     spend: float = 1.0,
     seed: int = 0,
     smooth: bool = True,
+    horizon: int | None = None,
 ) -> Seal:
     """Freeze the plan of a selection, without opening calibration data, and write down its digest.
 
@@ -170,6 +171,8 @@ def seal(
         The seed that `select` will get.
     smooth : bool, default True
         Whether `select` will smooth the risks.
+    horizon : int, optional
+        The largest number of labels, where they will arrive one after another (`Calibration`).
 
     Returns
     -------
@@ -195,7 +198,9 @@ def seal(
     >>> rp.verify(certificate, study=study, seal=sealed).ok
     True
     """
-    question = _settle(study, procedure, problem, spend, seed, smooth).question
+    question = settle(study, procedure, problem, spend, seed, smooth).question
+    if horizon is not None:
+        question = replace(question, plan=label_by_label(question.plan, horizon))
     entries = ledger(study)
     asked = question_digest(question.content)
     earlier = next((entry for entry in entries if entry["question"] == asked), None)
@@ -226,8 +231,22 @@ def space_from_json(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
     }
 
 
+def background(study: optuna.Study, settled: "Settled") -> Background:
+    """Collect what is shown with a selection from a study."""
+    question = settled.question
+    assert question.configs is not None
+    assert question.trials is not None
+    return Background(
+        question.configs,
+        question.trials,
+        ledger(study),
+        search_snapshot(study, question.plan.problem),
+        settled.left_out,
+    )
+
+
 @dataclass(frozen=True)
-class _Settled:
+class Settled:
     """A question, with the trials that it chooses among and those that it had to leave out."""
 
     question: Question
@@ -236,18 +255,28 @@ class _Settled:
     left_out: tuple[int, ...]
 
 
-def _settle(
+def settle(
     study: optuna.Study,
     procedure: Procedure,
     problem: Problem | None,
     spend: float,
     seed: int,
     smooth: bool,
-) -> _Settled:
-    """Freeze the plan of a question from validation alone."""
+    numbers: Collection[int] | None = None,
+) -> Settled:
+    """Freeze the plan of a question from validation alone.
+
+    ``numbers``: of the trials that are considered; all that are finished by default.
+    """
     asked, spend = _check_question(study, procedure, problem, spend, smooth)
     done = finished(study)
-    trials, records, left_out = done.trials, done.records, done.without_losses
+    left_out = done.without_losses
+    chosen = [
+        (trial, record)
+        for trial, record in zip(done.trials, done.records, strict=True)
+        if numbers is None or trial.number in numbers
+    ]
+    trials, records = [trial for trial, _ in chosen], [record for _, record in chosen]
     if not trials:
         raise StudyError(
             f"There is nothing to select from: no trial of the study is complete with its losses. "
@@ -260,6 +289,8 @@ def _settle(
     validation = validation_of(tested, records)
     params = [trial.params for trial in trials]
     space = intersection_search_space(list(trials))
+    judged = judged_in(study, trials, [JUDGE in record.artifacts for record in records])
+    helped = judged_risks(tested, judges_of(study, trials[:1])) if judged else ()
     estimates = smoothed_risks(space, params, validation) if smooth else None
     question = Question(
         problem=asked,
@@ -269,6 +300,7 @@ def _settle(
             procedure=procedure,
             seed=seed,
             entropy=settings_of(study).get("entropy", 0),
+            judged=helped,
         ),
         procedure=procedure,
         configs=plain_configs(params, StudyError),
@@ -277,7 +309,7 @@ def _settle(
         trials=tuple(trial.number for trial in trials),
         search_seed=settings_of(study).get("seed"),
     )
-    return _Settled(question, validation, trials, left_out)
+    return Settled(question, validation, trials, left_out)
 
 
 def _check_question(
@@ -308,6 +340,16 @@ def _check_question(
             f"The study has: {stored} Asked: {asked}"
         )
     return asked, float(spend)
+
+
+def judges_of(study: optuna.Study, trials: Sequence[FrozenTrial]) -> JudgeMapping:
+    """Read the judge's scores of some trials, which all have some."""
+    entries = []
+    for trial in trials:
+        record = record_of(trial)
+        assert record is not None
+        entries.append((trial.number, dict(record.artifacts[JUDGE])))
+    return read_judges(study, entries)
 
 
 def _calibration(
