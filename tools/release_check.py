@@ -36,7 +36,7 @@ from riskpilot.cli.app import app
 print(*typer.main.get_command(app).commands)
 """
 # One call of every command on what the README's code has left, with its exit code. Some lack what
-# they need, such as an extra, a task or a file, and end with one sentence; calibrate asks for labels.
+# they need, such as an extra, a task or a file, and end with one sentence.
 CALLS: dict[str, tuple[list[str], int]] = {
     "bench": (["--task", "nothing"], 2),
     "calibrate": (["adult.db", "--horizon", "600"], 4),
