@@ -41,7 +41,7 @@ from riskpilot.guarantee.question import (
     numbers_of,
     question_digest,
 )
-from riskpilot.guarantee.region import DELTA_PRIME, Interval, interval, region_of
+from riskpilot.guarantee.region import DELTA_PRIME, DOUBT, Interval, interval, region_of
 from riskpilot.guarantee.risk_tests import family, fewest_examples, log_p, steering_family
 from riskpilot.guarantee.seals import Seal, differences_from_seal, make_seal
 from riskpilot.guarantee.testing import TestPlan, TestResult, freeze_plan, run_test
@@ -49,6 +49,7 @@ from riskpilot.guarantee.testing import TestPlan, TestResult, freeze_plan, run_t
 __all__ = [
     "CONTENT",
     "DELTA_PRIME",
+    "DOUBT",
     "ELSEWHERE",
     "MOST_EXAMPLES",
     "SCHEMA",

@@ -20,11 +20,14 @@ from riskpilot.problem import Problem
 from riskpilot.search import (
     GUIDED,
     MOST_OBSERVATIONS,
+    Outlook,
     Strategy,
     acquisition,
     check_delta_prime,
+    check_doubt,
     default_pool_size,
     guided_reference,
+    outlook,
     uniform,
     without_limits,
 )
@@ -60,6 +63,9 @@ class GuidedSampler(BaseSampler):
         The size of the initial pool; by default 2 for one parameter, 7 for two, 15 for more.
     delta_prime : float, optional
         The width of the region of interest; smaller is wider. By default that of the strategy.
+    doubt : float, optional
+        By what share of a risk validation may on average be too optimistic, for instance because
+        models were stopped early on it; 0 trusts it. By default that of the strategy.
     seed : int, optional
         The same seed gives the same proposals; by default one is drawn.
     strategy : Strategy, default GUIDED
@@ -87,15 +93,19 @@ class GuidedSampler(BaseSampler):
         *,
         n_startup_trials: int | None = None,
         delta_prime: float | None = None,
+        doubt: float | None = None,
         seed: int | None = None,
         strategy: Strategy = GUIDED,
         n_calibration: int | None = None,
     ) -> None:
         _check_settings(problem, n_startup_trials, delta_prime, n_calibration, seed, strategy)
+        if doubt is not None:
+            check_doubt(doubt)
         self._problem = problem
         self._n_startup_trials = n_startup_trials
         self._strategy = strategy
         self._delta_prime = float(strategy.delta_prime if delta_prime is None else delta_prime)
+        self._doubt = float(strategy.doubt if doubt is None else doubt)
         self._n_calibration = n_calibration
         fresh = int(np.random.default_rng().integers(2**31))
         self._seed = fresh if seed is None else int(seed)
@@ -230,6 +240,30 @@ class GuidedSampler(BaseSampler):
             pool=tuple(t.number < size for t in done),
         )
 
+    def outlook(self, study: optuna.Study) -> Outlook | None:
+        """Look ahead: what the next evaluation may bring, from validation data alone.
+
+        Parameters
+        ----------
+        study : optuna.Study
+            The study that is searched.
+
+        Returns
+        -------
+        Outlook or None
+            None where there are too few trials, trials with different parameters, or open limits.
+        """
+        problem = problem_of(study, otherwise=self._problem)
+        trials, space = trials_of(study), shared_space(study)
+        done = [trial for trial in trials if has_losses(trial)]
+        pool = self._pool_size(space)
+        if problem.has_open_limits or not space or len(done) < max(pool, 2):
+            return None
+        with one_thread():
+            cover = Space(space).cover(np.random.default_rng(self._seed))
+            known = with_pending(self._survey(trials, problem, space, cover), trials)
+            return outlook(known.model, known.region, known.space.encode(cover))
+
     def _survey(
         self,
         trials: Sequence[FrozenTrial],
@@ -248,6 +282,7 @@ class GuidedSampler(BaseSampler):
             n_calibration or self._n_calibration,
             region_family=self._strategy.region_family,
             delta_prime=self._delta_prime,
+            doubt=self._doubt,
         )
 
     def _pool_size(self, space: dict[str, BaseDistribution]) -> int:
