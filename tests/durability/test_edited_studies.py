@@ -235,3 +235,19 @@ def test_a_table_of_losses_says_its_format(tmp_path):
     np.savez(path, format=np.array("riskpilot-losses/9"), **parts)
     with pytest.raises(rp.TableError, match="in the format 'riskpilot-losses/9', and this"):
         read_losses(path)
+
+
+def test_a_running_search_notices_that_its_limits_were_edited(original):
+    database = original / "edited.db"
+    database.write_bytes((original / "study.db").read_bytes())
+    study = load(original)
+    objective = rp.objective(study, evaluate)
+    table, row, _, text = next(one for one in rows(database) if one[2] == "riskpilot:problem")
+    problem = json.loads(text)
+    problem["risks"][0]["limit"] = 0.9
+    with sqlite3.connect(database) as base:
+        changed = (json.dumps(problem), row)
+        base.execute(f"UPDATE {table} SET value_json = ? WHERE rowid = ?", changed)
+    base.close()
+    with pytest.raises(rp.StudyError, match="its digest does not match its content"):
+        study.optimize(objective, n_trials=1)

@@ -16,6 +16,7 @@ import_module("safetensors")
 from safetensors.torch import save_file  # noqa: E402
 from tokenizers import Tokenizer, models, pre_tokenizers, processors  # noqa: E402
 
+from experiments.cascade import train as cascade  # noqa: E402
 from experiments.pruning import merge, train  # noqa: E402
 from experiments.pruning.model import Encoder, Network, Readers, run_pruned  # noqa: E402
 from riskpilot.bench.tasks.pruning import load_early_exit, load_pruning  # noqa: E402
@@ -116,6 +117,24 @@ def test_one_step_of_training_gives_both_tables(data: Path, tmp_path: Path) -> N
         assert pruning.free("held_out", one, None) == pytest.approx(
             early.free("held_out", other, None), abs=0.06
         )
+
+
+def test_two_models_are_asked_what_neither_was_trained_on(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "scores.npz"
+    common = ["--data", str(data), "--out", str(out), "--device", "cpu", "--epochs", "1"]
+    for part in ("large", "small"):
+        cascade.main([*common, "--only", part])
+
+    texts = cascade.split(data)
+    assert len(texts.train) == 20
+    assert len(texts.asked) == 20 + 24
+    with np.load(out) as scores:
+        assert scores["n"] == 44
+        small = cascade.small_chances(texts)
+        labels = np.array([label for label, _ in texts.asked])
+        right = np.unpackbits(scores["small_right"], count=44).astype(bool)
+        assert (right == (small.argmax(axis=1) == labels)).all()
+        assert ((scores["judged_wrong"] >= 0) & (scores["judged_wrong"] <= 1)).all()
 
 
 def test_losses_and_costs_of_pruning_are_those_of_a_loop_over_texts(tmp_path: Path) -> None:

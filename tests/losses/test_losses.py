@@ -17,6 +17,7 @@ from riskpilot.losses import (
     validation_losses,
 )
 from riskpilot.losses.leakage import check_memory
+from riskpilot.losses.ranges import to_unit
 from riskpilot.statistics import GroupSummary
 from riskpilot.statistics.contrasts import Claim, log_p_of_pairs
 from riskpilot.study.kept.records import RiskRecord
@@ -360,3 +361,14 @@ def test_trials_that_plain_optuna_finished_are_counted():
     study.tell(study.ask(), state=optuna.trial.TrialState.FAIL)
     study.ask()
     assert finished(study).without_losses == (2,)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (-3.0, 5.0), (0.0, 0.3), (-1e6, 1.0)])
+def test_only_losses_at_an_end_of_the_range_are_at_an_end_of_the_unit_scale(low, high):
+    risk = rp.Risk("loss", 0.5 * high, low=low, high=high)
+    nearly = np.array([low, np.nextafter(low, high), np.nextafter(high, low), high])
+    unit = to_unit(nearly, risk)
+    assert unit[0] == 0
+    assert unit[3] == 1
+    assert ((unit[1:3] > 0) & (unit[1:3] < 1)).all()
+    assert (np.diff(unit) >= 0).all()

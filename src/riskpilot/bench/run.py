@@ -25,6 +25,7 @@ from riskpilot.bench.shown.figures import draw_all
 from riskpilot.bench.shown.page import page
 from riskpilot.bench.shown.summary import Row, cell_rows, comparison_rows, seed_rows, write_csv
 from riskpilot.bench.shown.targets import targets
+from riskpilot.common import write_whole
 from riskpilot.errors import TableError
 
 SEEDS, SPLITS = 10, 50
@@ -115,7 +116,7 @@ def _write(results: Results, out: Path, command: str, missing: dict[str, str]) -
     claims = [*paper_claims(results), *targets(results)]
     write_csv(out / "claims.csv", [_claim_row(c) for c in claims])
     figures = draw_all(results, out / "figures")
-    (out / "README.md").write_text(page(results, command, missing, figures))
+    write_whole(out / "README.md", page(results, command, missing, figures))
 
 
 def _claim_row(claim: Claim) -> Row:

@@ -12,7 +12,7 @@ from riskpilot.errors import StudyError, shown
 from riskpilot.losses import Evaluation
 from riskpilot.problem import Problem
 from riskpilot.study.creation import create_study
-from riskpilot.study.kept.records import PROBLEM_KEY, RECORD_KEY
+from riskpilot.study.kept.records import PROBLEM_KEY, RECORD_KEY, attributes_of
 from riskpilot.study.kept.trials import trials_of
 from riskpilot.study.telling import Recorder, optuna_values
 
@@ -120,7 +120,7 @@ def _check(study: object, losses: object) -> None:
             f"adopt takes a study of Optuna's, but got {shown(study)}. "
             f"Load it first: optuna.load_study(study_name=..., storage=...)."
         )
-    if PROBLEM_KEY in study.user_attrs:
+    if PROBLEM_KEY in attributes_of(study):
         raise StudyError(
             f"adopt takes over studies of plain Optuna, but riskpilot made the study "
             f"{study.study_name!r}. Go on with it: riskpilot.load_study(storage=...)."

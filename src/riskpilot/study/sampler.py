@@ -31,7 +31,7 @@ from riskpilot.search import (
     uniform,
     without_limits,
 )
-from riskpilot.study.kept.records import PROBLEM_KEY, settings_of
+from riskpilot.study.kept.records import problem_of, settings_of
 from riskpilot.study.kept.trials import PROPOSAL_KEY, has_losses, shared_space, trials_of
 from riskpilot.study.proposals import best_new_point
 from riskpilot.study.space import Space, from_unit
@@ -161,7 +161,8 @@ class GuidedSampler(BaseSampler):
     ) -> dict[str, Any]:
         if not search_space:
             return {}
-        problem = self._current_problem(study)
+        # The limits may have been set since the sampler was made.
+        problem = problem_of(study, otherwise=self._problem)
         rng = self._rng(trial, "proposal")
         with one_thread():
             # Other workers need not wait while this one reads the trials and fits its surrogates.
@@ -295,11 +296,6 @@ class GuidedSampler(BaseSampler):
         """Make the generator of one draw, from the seed, the purpose and the trial's number."""
         number = [] if trial is None else [trial.number]
         return np.random.default_rng([self._seed, zlib.crc32(purpose.encode()), *number])
-
-    def _current_problem(self, study: optuna.Study) -> Problem:
-        """Return the study's problem, whose limits may have been set since the sampler was made."""
-        stored = study.user_attrs.get(PROBLEM_KEY)
-        return self._problem if stored is None else Problem.from_dict(stored)
 
 
 def _check_settings(

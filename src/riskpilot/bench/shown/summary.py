@@ -1,6 +1,7 @@
 """Tables of a run: one row per cell and method, per seed, and per comparison."""
 
 import csv
+import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from riskpilot.bench.jobs import NO_TEST
 from riskpilot.bench.methods import METHODS
 from riskpilot.bench.results import Entry, Results, Runs, family_label, tested
 from riskpilot.bench.shown.estimate import Estimate, two_way
+from riskpilot.common import write_whole
 
 Row = dict[str, Any]
 # Whom each proponent is compared with; the p-values of both sides are the same.
@@ -172,10 +174,11 @@ def _about(entry: Entry) -> Row:
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
     """Write rows to a CSV file: numbers with six digits, empty where there is none."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({name: _csv_value(value) for name, value in row.items()} for row in rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _csv_value(value) for name, value in row.items()} for row in rows)
+    write_whole(path, text.getvalue())
 
 
 def _csv_value(value: Any) -> Any:

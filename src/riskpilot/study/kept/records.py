@@ -239,16 +239,19 @@ def require_study(study: object) -> None:
         )
 
 
-def problem_of(study: optuna.Study) -> Problem:
-    """Return the problem that travels with the study."""
+def problem_of(study: optuna.Study, otherwise: Problem | None = None) -> Problem:
+    """Return the problem that travels with the study, or the other one where it carries none."""
     require_study(study)
-    stored = attributes_of(study).get(PROBLEM_KEY)
+    attributes = attributes_of(study)
+    stored = attributes.get(PROBLEM_KEY)
+    if stored is None and otherwise is not None:
+        return otherwise
     if stored is None:
         raise StudyError(
             f"The study {study.study_name!r} carries no riskpilot problem. "
             f"Make studies with riskpilot.create_study(problem, ...)."
         )
-    if not settings_of(study):
+    if not _settings(study, attributes):
         raise _other_format(study, None)
     try:
         content = _as_written(stored, _PROBLEM)
@@ -295,7 +298,12 @@ def settings_of(study: optuna.Study) -> Mapping[str, Any]:
     They are its format, the seed of its search, the stated number of calibration examples, and
     the randomness that the order of bets is drawn from.
     """
-    stored = attributes_of(study).get(SETTINGS_KEY)
+    return _settings(study, attributes_of(study))
+
+
+def _settings(study: optuna.Study, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the settings among the attributes of a study, as they were written."""
+    stored = attributes.get(SETTINGS_KEY)
     if stored is None:
         return {}
     found = stored.get("format") if isinstance(stored, Mapping) else None

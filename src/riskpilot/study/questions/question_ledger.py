@@ -287,7 +287,7 @@ def _own_digest(content: Mapping[str, Any]) -> str:
 def _set_head(study: optuna.Study, entries: Sequence[Mapping[str, Any]]) -> None:
     """Write the number of entries and the digest of the last one beside the ledger."""
     head = {"count": len(entries), "digest": entries[-1]["digest"]}
-    if study.user_attrs.get(_HEAD_KEY) != head:
+    if attributes_of(study).get(_HEAD_KEY) != head:
         study.set_user_attr(_HEAD_KEY, head)
 
 
