@@ -30,6 +30,7 @@ from riskpilot.statistics import CVaR, Difference, GroupGap, Mean, Quantile, Rat
 from riskpilot.study import (
     GuidedSampler,
     LimitSuggestion,
+    StopWhenSettled,
     adopt,
     create_study,
     ledger,
@@ -72,6 +73,7 @@ __all__ = [
     "RiskpilotError",
     "Seal",
     "Selection",
+    "StopWhenSettled",
     "Strategy",
     "StudyError",
     "TableError",

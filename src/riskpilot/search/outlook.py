@@ -7,14 +7,16 @@ import numpy as np
 
 from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee import Interval
+from riskpilot.search.acquisition import score
 from riskpilot.search.choices import chance_to_pass, posterior_front
 from riskpilot.search.hypervolume import improvement_over
 from riskpilot.search.model import Model
+from riskpilot.search.strategies import Strategy
 
 # The posterior of the objectives at a place is averaged over so many draws.
 _DRAWS = 32
-# The average is taken at the places that are most promising one standard deviation below the mean.
-_PLACES = 64
+# The average is taken at so many places that the search would go to next.
+_PLACES = 8
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,9 @@ class Outlook:
     free: float | None
 
 
-def outlook(model: Model, region: Sequence[Interval], x: FloatArray) -> Outlook:
+def outlook(
+    model: Model, region: Sequence[Interval], x: FloatArray, strategy: Strategy
+) -> Outlook:
     """Look ahead from what a fitted model knows; ``x``: points that cover the space, (n, d)."""
     transform = chance_to_pass(region, 0.0)
     front = posterior_front(model)
@@ -48,11 +52,12 @@ def outlook(model: Model, region: Sequence[Interval], x: FloatArray) -> Outlook:
     worst = max(float(front[:, -1].max()), float(model.observations.values[:, -1].max()))
     reference = transform(np.append(np.full(len(region), np.inf), worst)[None])[0]
     added = improvement_over(transform(front), reference)
-    means, stds = model.means_and_stds(x)
-    best = np.argsort(-added(transform(means - stds)))[:_PLACES]
+    # Where the search would go next: it is steered by the means, and so is what it will find.
+    scores, _ = score(model, region, x, strategy)
+    means, stds = model.means_and_stds(x[np.argsort(-scores)[:_PLACES]])
     half = np.random.default_rng(0).standard_normal((_DRAWS // 2, means.shape[1]))
     draws = np.vstack([half, -half])  # the same at every look, and even about the mean
-    gains = np.zeros(len(best))
+    gains = np.zeros(len(means))
     for draw in draws:
-        gains += added(transform(means[best] + draw * stds[best])) / _DRAWS
+        gains += added(transform(means + draw * stds)) / _DRAWS
     return Outlook(float(gains.max()), float(passing.max()), free)

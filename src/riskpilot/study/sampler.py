@@ -263,7 +263,7 @@ class GuidedSampler(BaseSampler):
         with one_thread():
             cover = Space(space).cover(np.random.default_rng(self._seed))
             known = with_pending(self._survey(trials, problem, space, cover), trials)
-            return outlook(known.model, known.region, known.space.encode(cover))
+            return outlook(known.model, known.region, known.space.encode(cover), self._strategy)
 
     def _survey(
         self,
