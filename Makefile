@@ -22,7 +22,7 @@ $(VENV)/.installed-core: $(BIN)/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.installed-test: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[test,parquet,baselines,tasks,bench,docs,dashboard,figures,postgres,dask,ray,mlflow]'
+	$(PIP) install -c constraints.txt -e '.[test,baselines,tasks,bench,docs,dashboard,figures,postgres,dask,ray,mlflow]'
 	@touch $@ $(VENV)/.installed-core $(VENV)/.installed-docs
 
 $(VENV)/.installed-docs: $(VENV)/.installed-core

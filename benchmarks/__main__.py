@@ -14,16 +14,17 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks import imports, procedures, proposals, storage, tables
+from benchmarks import files, imports, procedures, proposals, storage, tables
 from benchmarks.measure import Row
 
 RESULTS = Path(__file__).parent / "results.json"
-PACKAGES = ("numpy", "scipy", "scikit-learn", "optuna", "torch", "botorch", "mapie")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "optuna", "torch", "botorch", "mapie", "duckdb")
 # Imports first: their interpreters should find the machine as it is.
 SUITES = {
     "imports": imports,
     "procedures": procedures,
     "tables": tables,
+    "files": files,
     "proposals": proposals,
     "storage": storage,
 }

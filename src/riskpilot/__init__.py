@@ -25,7 +25,13 @@ from riskpilot.guarantee import (
 from riskpilot.losses import Evaluation, check_losses, losses_from_predictions, measure, weighted
 from riskpilot.problem import Problem, Risk
 from riskpilot.search import GUIDED, HVI, ONE_SIDED, PAPER, Strategy
-from riskpilot.selection import Selection, Verification, select_from_losses
+from riskpilot.selection import (
+    Selection,
+    Verification,
+    select_from_counts,
+    select_from_frame,
+    select_from_losses,
+)
 from riskpilot.statistics import CVaR, Difference, GroupGap, Mean, Quantile, Ratio, WorstGroup
 from riskpilot.study import (
     GuidedSampler,
@@ -94,6 +100,8 @@ __all__ = [
     "plan_calibration",
     "seal",
     "select",
+    "select_from_counts",
+    "select_from_frame",
     "select_from_losses",
     "set_limits",
     "split_labelled",

@@ -18,7 +18,7 @@ from riskpilot.cli.options import parse_numbers
 from riskpilot.errors import ProblemError
 from riskpilot.problem.notation import parse_risk
 from riskpilot.study import problem_of
-from riskpilot.tables.files import save_losses
+from riskpilot.tables import save_losses
 
 runner = CliRunner()
 RISK = ["--risk", "error<=0.3", "--minimize", "cost"]
@@ -95,7 +95,7 @@ def test_select_takes_every_procedure_and_test(losses: Path, procedure: str, p_v
     ("arguments", "says"),
     [
         (["select", "absent.npz", *RISK], "There is no file"),
-        (["select", "losses.txt", *RISK], "is an .npz, .csv or .parquet file"),
+        (["select", "losses.txt", *RISK], "is an .npz, .csv, .parquet, .json or .jsonl file"),
         (["select", "LOSSES", "--risk", "error<=0.3"], "needs --risk and --minimize"),
         (["select", "LOSSES", "--minimize", "cost"], "needs --risk and --minimize"),
         (["select", "LOSSES", "--risk", "error<0.3", "-m", "cost"], "NAME<=NUMBER"),
@@ -228,12 +228,27 @@ def test_a_seal_is_written_before_and_checked_after(tmp_path: Path) -> None:
 
 def test_verify_says_what_it_took_on_trust(losses: Path, tmp_path: Path) -> None:
     out = tmp_path / "certificate.json"
-    run("select", losses, *RISK, "--out", out)
+    run("select", losses, *RISK, "--no-ledger", "--out", out)
     text = run("verify", out, "--losses", losses).replace("\n", " ")
     assert "Taken on trust: date and versions" in text
     data = json.loads(run("verify", out, "--losses", losses, "--json"))
     assert data["holds"] is True
     assert len(data["trusted"]) == 1
+
+
+def test_verify_compares_with_the_ledger_beside_an_archive(losses: Path, tmp_path: Path) -> None:
+    out, ledger = tmp_path / "certificate.json", losses.with_name(f"{losses.name}.ledger.json")
+    run("select", losses, *RISK, "--out", out)
+    text = run("verify", out, "--losses", losses).replace("\n", " ")
+    assert "Taken on trust: that nobody wrote the ledger beside the table anew" in text
+    kept = ledger.read_text()
+    ledger.write_text("[]")
+    assert "has no such question" in run("verify", out, "--losses", losses, code=1)
+    ledger.write_text(kept.replace('"use": 1', '"use": 2'))
+    assert "was changed" in run("verify", out, "--losses", losses, code=2)
+    ledger.unlink()
+    text = run("verify", out, "--losses", losses).replace("\n", " ")
+    assert "Taken on trust: number, date and versions" in text
 
 
 def test_status_carries_the_whole_problem_and_counts_trials_without_losses(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from riskpilot.demo.run import (
     run,
     write,
 )
-from riskpilot.tables.files import read_losses
+from riskpilot.tables import read_losses
 
 SMALL = replace(QUICK, train=2_000, trials=7, trees=20, draws=60)
 

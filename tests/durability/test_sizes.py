@@ -1,5 +1,6 @@
 """Files that claim, or expand to, more than a machine holds: refused before they are read."""
 
+import gzip
 import io
 import json
 import os
@@ -94,6 +95,11 @@ TABLES = {
         "no complete",
     ),
     "a file of 10 TB": ("t.csv", lambda path: sparse(path), "would take"),
+    "a line without an end": (
+        "t.csv",
+        lambda path: path.write_bytes(b"a" * 3 * 10**8),
+        "would take",
+    ),
     "20 million equal rows": ("t.parquet", many_rows, "would take"),
     "a device": ("t.npz", lambda path: path.symlink_to("/dev/zero"), "no file"),
 }
@@ -119,6 +125,37 @@ def test_tables_that_no_machine_holds_are_refused_before_they_are_read(case, tmp
     assert result.output.startswith("Error: ")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kilobytes
     assert time.process_time() - begin < 5
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.zst", "json", "jsonl"])
+def test_a_line_without_an_end_is_refused_where_rows_are_streamed(ending, tmp_path):
+    path = tmp_path / f"t.{ending}"
+    content = b"a" * 5 * 10**6
+    if ending == "csv.zst":
+        content = pa.Codec("zstd").compress(content, asbytes=True)
+    path.write_bytes(gzip.compress(content) if ending == "csv.gz" else content)
+    with pytest.raises(rp.TableError):
+        rp.select_from_frame(PROBLEM, path, config="config", example=None)
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_text_that_the_disk_cannot_take_is_refused_before_it_is_read(ending, tmp_path):
+    path = tmp_path / f"t.{ending}"
+    with path.open("wb") as file:
+        file.write(b"split,config,example,error,cost\n")
+        file.truncate(10**13)
+    begin = time.process_time()
+    with pytest.raises(rp.TableError, match="has room for"):
+        rp.select_from_frame(PROBLEM, path, config="config", example="example")
+    assert time.process_time() - begin < 2
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_a_table_that_is_a_device_is_refused(ending, tmp_path):
+    path = tmp_path / f"t.{ending}"
+    path.symlink_to("/dev/zero")
+    with pytest.raises(rp.TableError, match="There is no file"):
+        rp.select_from_frame(PROBLEM, path, config="config", example="example")
 
 
 def test_the_limit_can_be_raised_and_lowered_by_one_setting(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -137,7 +138,16 @@ def test_what_bets_begin_with_is_that_of_the_candidates_in_their_order():
 def test_the_plan_is_made_from_validation_losses_and_nothing_else():
     parameters = inspect.signature(freeze_plan).parameters
     assert parameters["validation"].annotation in (ValidationLosses, "ValidationLosses")
-    assert set(parameters) == {"validation", "estimates", "procedure", "seed", "entropy"}
+    settings = {"procedure", "seed", "entropy"}  # none of them holds losses
+    assert set(parameters) == {"validation", "estimates", "known_order"} | settings
+    # An order is rows and nothing else, and whoever asks knew it before any data.
+    assert parameters["known_order"].annotation in (Sequence[int] | None, "Sequence[int] | None")
+
+
+def test_a_known_order_is_the_testing_order_and_nothing_is_filtered():
+    losses = {"error": rows_with([30, 10, 20]), "cost": np.array([1.0, 1.0, 1.0])}
+    plan = freeze_plan(validation_losses(PROBLEM, losses), known_order=[2, 0, 1])
+    assert plan.order == (2, 0, 1)
 
 
 def test_filter_and_order_go_by_estimates_where_there_are_some():

@@ -20,7 +20,7 @@ import riskpilot as rp
 from riskpilot.guarantee import log_p
 from riskpilot.losses import calibration_losses
 from riskpilot.statistics import TestSettings
-from riskpilot.tables.files import read_losses
+from riskpilot.tables import read_losses
 
 M = 400
 

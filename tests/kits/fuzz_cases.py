@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import optuna
+import pandas
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
@@ -18,7 +19,7 @@ import riskpilot as rp
 import riskpilot.sklearn as rps
 from riskpilot.cli.app import app
 from riskpilot.plots import power_curves
-from riskpilot.tables.files import save_losses
+from riskpilot.tables import save_losses
 from tests.kits.fuzzing import ODD_JSON, TEXTS, Case, Fresh, Outburst, st
 
 N, K, M = 4, 60, 80
@@ -444,6 +445,44 @@ VOCABULARY = (
 LABELS = RNG.integers(0, 2, M)
 PREDICTIONS = np.where(_draw(M), 1 - LABELS, LABELS)
 GROUPS = np.array(["a", "b"])[np.arange(M) % 2]
+COUNTS = (
+    {
+        "problem": PROBLEM,
+        "validation": {"error": ([4, 8, 30], [100] * 3), "cost": [3.0, 2.0, 1.0]},
+        "calibration": {"error": ([5, 9, 28], [100] * 3)},
+        "configs": CONFIGS[:3],
+    },
+)
+ROWS = [
+    {
+        "model": model,
+        "question": question,
+        "split": ("validation", "calibration")[question % 2],
+        "error": int((question * 7 + model) % 10 == 0),
+        "cost": float(model),
+    }
+    for model in range(3)
+    for question in range(60)
+]
+FRAMES = (
+    {
+        "problem": PROBLEM,
+        "frame": pandas.DataFrame(ROWS),
+        "config": ["model"],
+        "example": "question",
+        "split": "split",
+        "seed": 3,
+        "ledger": None,
+    },
+    {
+        "problem": PROBLEM,
+        "frame": pandas.DataFrame(ROWS),
+        "config": "model",
+        "example": "question",
+        "split": 0.5,
+        "seed": 3,
+    },
+)
 LOSSES = (
     Case(
         "select_from_losses",
@@ -453,6 +492,8 @@ LOSSES = (
         examples=1500,
         far=FAR,
     ),
+    Case("select_from_counts", rp.select_from_counts, COUNTS, use=_look, examples=200),
+    Case("select_from_frame", rp.select_from_frame, FRAMES, use=_look, examples=200),
     Case(
         "Selection",
         rp.select_from_losses,

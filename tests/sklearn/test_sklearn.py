@@ -434,3 +434,104 @@ def test_a_function_that_gives_hits_for_recall_is_noticed():
         risks={"recall": 0.5}, losses={"recall": lambda *told: 1 - hits(*told)}, n_trials=2
     ).fit(X[:3000], Y[:3000])
     assert str(made.selection_.problem.risks[0]) == "recall >= 0.5"
+
+
+def test_a_known_order_spends_no_data_on_thresholds():
+    X, y = make_classification(6000, weights=[0.6], flip_y=0.2, random_state=1)
+    model = LogisticRegression().fit(X[:1000], y[:1000])
+    searched, known = (
+        RiskControlledThreshold(
+            model,
+            risks={"false_positive_rate": 0.2},
+            minimize="false_negative_rate",
+            order=order,
+            random_state=0,
+        ).fit(X[1000:2500], y[1000:2500])
+        for order in ("searched", "monotone")
+    )
+    assert known.selection_.certificate.n_calibration == 1500
+    assert searched.selection_.certificate.n_calibration == 1000
+    flagged = known.predict(X[2500:]) == 1
+    assert flagged[y[2500:] == 0].mean() <= 0.2
+    steps = [config["threshold"] for config in known.selection_.candidates]
+    assert steps == sorted(steps, reverse=True), "the highest threshold is the safest"
+
+
+def test_a_known_order_takes_the_lowest_threshold_that_decides_alike():
+    X, y = make_classification(3000, flip_y=0.2, random_state=1)
+    model = LogisticRegression().fit(X[:1000], y[:1000])
+    tuned = RiskControlledThreshold(
+        model, risks={"fpr": 0.2}, minimize="fnr", order="monotone", n_thresholds=50
+    ).fit(X[1000:], y[1000:])
+    scores = np.sort(model.predict_proba(X[1000:])[:, 1])
+    for config in tuned.selection_.candidates:
+        level = config["threshold"]
+        assert level == scores[0] or np.nextafter(level, -np.inf) in scores
+
+
+class Scores(ClassifierMixin, BaseEstimator):
+    """A classifier whose only feature is its score."""
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict_proba(self, X):
+        return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+
+def test_a_known_order_keeps_its_promise_at_the_limit():
+    # Scores of negatives are uniform, so that the false-positive rate above a threshold is what
+    # lies above it: every threshold below 0.8 breaks the limit, however little.
+    rng, draws = np.random.default_rng(0), 400
+    model = Scores().fit(None, None)
+    broken = 0
+    for _ in range(draws):
+        X, y = rng.random((150, 1)), (rng.random(150) < 0.2).astype(int)
+        tuned = RiskControlledThreshold(
+            model, risks={"fpr": 0.2}, minimize="fnr", order="monotone", delta=0.2
+        ).fit(X, y)
+        config = tuned.selection_.config
+        broken += config is not None and config["threshold"] < 0.8
+    assert broken / draws < 0.2 + 2.5 * np.sqrt(0.16 / draws)
+    assert broken / draws > 0.08, "the test should be able to fail"
+
+
+def test_a_known_order_of_misses_starts_at_the_lowest_threshold():
+    X, y = make_classification(3000, random_state=1)
+    model = LogisticRegression().fit(X[:1000], y[:1000])
+    tuned = RiskControlledThreshold(
+        model, risks=["recall >= 0.7"], minimize="selection_rate", order="monotone"
+    ).fit(X[1000:], y[1000:])
+    steps = [config["threshold"] for config in tuned.selection_.candidates]
+    assert steps == sorted(steps)
+    assert tuned.best_params_["threshold"] > steps[0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"order": "known"}, '"searched" or "monotone"'),
+        ({"order": np.arange(3)}, '"searched" or "monotone"'),
+        ({"risks": {"error": 0.3}}, "can only grow along it"),
+        ({"risks": ["precision >= 0.6"]}, "can only grow along it"),
+        ({"risks": {"fpr": 0.3, "fnr": 0.4}, "minimize": "error"}, "kept at different ends"),
+        ({"abstain": True}, "none with two thresholds"),
+    ],
+)
+def test_an_order_that_is_not_known_is_refused(changed, says):
+    X, y = make_classification(2000, random_state=1)
+    model = LogisticRegression().fit(X[:1000], y[:1000])
+    options = {"risks": {"fpr": 0.2}, "minimize": "false_negative_rate", "order": "monotone"}
+    with pytest.raises(ProblemError, match=says):
+        RiskControlledThreshold(model, **{**options, **changed}).fit(X[1000:], y[1000:])
+
+
+def test_a_known_order_compares_nothing_on_other_data():
+    X, y = make_classification(2000, random_state=1)
+    model = LogisticRegression().fit(X[:1000], y[:1000])
+    tuned = RiskControlledThreshold(
+        model, risks={"fpr": 0.2}, minimize="false_negative_rate", order="monotone"
+    )
+    with pytest.raises(ProblemError, match="X_val is given"):
+        tuned.fit(X[1000:1500], y[1000:1500], X_val=X[1500:], y_val=y[1500:])

@@ -20,7 +20,7 @@ from riskpilot.plots import power_curves
 from riskpilot.problem.notation import parse_risk
 from riskpilot.statistics import STATISTICS, TestSettings, from_dict
 from riskpilot.study.questions.audit import audit
-from riskpilot.tables.files import save_losses
+from riskpilot.tables import save_losses
 
 N, K, M = 12, 1500, 3000
 SIZES = {"validation": K, "calibration": M}

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -24,15 +24,23 @@ from riskpilot.cli.options import (
 from riskpilot.errors import ProblemError
 from riskpilot.guarantee import Procedure, config_in_words, p_in_words
 from riskpilot.problem import Problem
-from riskpilot.selection import Selection, select_from_losses
+from riskpilot.selection import (
+    Selection,
+    ledger_beside,
+    select_from_frame,
+    select_from_losses,
+    whole_table,
+)
 from riskpilot.study import hide_password, is_storage, open_study, problem_of
 from riskpilot.study import select as select_from_study
-from riskpilot.tables import read_losses
+from riskpilot.tables import is_archive, named_columns, with_example
 
 EXAMPLES = examples(
     'riskpilot select losses.npz --risk "error<=0.1" --minimize cost --out certificate.json',
     'riskpilot select losses.csv -r "miss<=0.05 conditional" -r "drop<=0.02 in \\[-1,1]" '
     "--minimize cost --report report.html",
+    "riskpilot select answers.parquet --config-columns model,prompt_id --example question_id -r "
+    '"correct>=0.85" --minimize cost',
     "riskpilot select sqlite:///study.db --json",
     "Exit code: 0 certified, 3 nothing could be certified, 2 bad input.",
 )
@@ -41,7 +49,10 @@ EXAMPLES = examples(
 def select(
     losses: Annotated[
         str,
-        typer.Argument(help="A table of losses (.npz, .csv, .parquet), or the storage of a study."),
+        typer.Argument(
+            help="A table of losses (.npz, .csv, .parquet, .json, .jsonl; a glob or an address of "
+            "such files), or the storage of a study."
+        ),
     ],
     risk: RiskOption = [],  # noqa: B006 - typer copies it
     minimize: Annotated[
@@ -54,6 +65,30 @@ def select(
     procedure: ProcedureOption = "fixed_sequence",
     p_value: PValueOption = "auto",
     seed: SeedOption = 0,
+    config_columns: Annotated[
+        str,
+        typer.Option(help="The columns of a table that make up a configuration, with commas."),
+    ] = "config",
+    example: Annotated[
+        str | None,
+        typer.Option(
+            help="The column of the examples' ids; that named example by default, if there is one."
+        ),
+    ] = None,
+    split: Annotated[
+        str,
+        typer.Option(
+            help="The column that says validation or calibration; or the share of the examples "
+            "that is drawn for validation, such as 0.5."
+        ),
+    ] = "split",
+    ledger: Annotated[
+        bool,
+        typer.Option(
+            help="Whether a ledger beside the table, of the same name with .ledger.json, counts "
+            "the questions to it."
+        ),
+    ] = True,
     study_name: StudyNameOption = None,
     artifacts: ArtifactsOption = None,
     out: Annotated[Path | None, typer.Option(help="Write the certificate here.")] = None,
@@ -81,7 +116,16 @@ def select(
                     'Write --risk "error<=0.1" --minimize cost.'
                 )
             problem = Problem(risks, minimize, 0.1 if delta is None else delta)
-            selection = _select_from_table(problem, losses, PROCEDURES[procedure], seed)
+            chosen = PROCEDURES[procedure]
+            if is_archive(losses):
+                beside = ledger_beside(losses) if ledger else None
+                selection = _select_from_archive(problem, losses, chosen, seed, beside)
+            else:
+                columns = _columns(losses, config_columns, example, split)
+                counted_in = "beside" if ledger else None
+                selection = select_from_frame(
+                    problem, losses, **columns, procedure=chosen, seed=seed, ledger=counted_in
+                )
         if out is not None:
             selection.certificate.save(out)
         if report is not None:
@@ -104,10 +148,22 @@ def select(
         raise typer.Exit(terminal.ExitCode.NOTHING_CERTIFIED)
 
 
-def _select_from_table(problem: Problem, path: str, procedure: Procedure, seed: int) -> Selection:
-    """Read a table of losses and select from it."""
-    table = read_losses(path, problem.labels)
-    table = table.only([*problem.names, *problem.beside], problem.minimize)
+def _columns(path: str, config: str, example: str | None, split: str) -> dict[str, Any]:
+    """Read which columns of a table are which, as they were typed."""
+    names = [name.strip() for name in config.split(",")]
+    try:
+        share: str | float = float(split)
+    except ValueError:
+        share = split
+    columns = with_example(path, named_columns(names, example, "split"))
+    return {"config": names, "example": columns.example, "split": share}
+
+
+def _select_from_archive(
+    problem: Problem, path: str, procedure: Procedure, seed: int, ledger: Path | None
+) -> Selection:
+    """Read an archive of losses and select from it."""
+    table = whole_table(problem, path)
     return select_from_losses(
         problem,
         validation=table.validation,
@@ -117,6 +173,7 @@ def _select_from_table(problem: Problem, path: str, procedure: Procedure, seed: 
         validation_ids=table.validation_ids,
         calibration_ids=table.calibration_ids,
         seed=seed,
+        ledger=ledger,
     )
 
 

@@ -9,6 +9,7 @@ from riskpilot.common.arguments import (
     percent,
 )
 from riskpilot.common.arrays import Array, BoolArray, FloatArray, IntArray, Places
+from riskpilot.common.file_turns import one_at_a_time
 from riskpilot.common.json_shapes import (
     Shape,
     ShapeError,
@@ -80,6 +81,7 @@ __all__ = [
     "moment",
     "nearly_equal",
     "number",
+    "one_at_a_time",
     "one_minus",
     "one_thread",
     "optional",

@@ -44,7 +44,7 @@ from riskpilot.guarantee.question import (
 from riskpilot.guarantee.region import DELTA_PRIME, DOUBT, Interval, interval, region_of
 from riskpilot.guarantee.risk_tests import family, fewest_examples, log_p, steering_family
 from riskpilot.guarantee.seals import Seal, differences_from_seal, make_seal
-from riskpilot.guarantee.testing import TestPlan, TestResult, freeze_plan, run_test
+from riskpilot.guarantee.testing import TestPlan, TestResult, check_seed, freeze_plan, run_test
 
 __all__ = [
     "CONTENT",
@@ -71,6 +71,7 @@ __all__ = [
     "chain",
     "check_certificate",
     "check_procedure",
+    "check_seed",
     "config_in_words",
     "config_of",
     "custom_name",

@@ -75,6 +75,13 @@ class Certificate:
         The numbers of examples, and of configurations that were considered.
     configs : list of dict, or None
         What every row that was considered stands for; None where rows go by their index.
+    table : dict, or None
+        That the losses came as counts; or which columns of a table said what its rows are about,
+        and the seed with which its examples were drawn into two splits, where they were. None
+        where the losses came as arrays.
+    known_order : bool
+        Whether the testing order was known before any data; ``validation_loss`` of the candidates
+        is empty where no validation losses were needed.
     candidates : list of dict
         The configurations that were tested, in testing order, each with its numbers on
         validation: ``validation_loss`` by risk, ``free``, and the log p-value that the order went
@@ -119,6 +126,8 @@ class Certificate:
     n_calibration: int
     n_configs: int
     configs: list[dict[str, Any]] | None
+    table: dict[str, Any] | None
+    known_order: bool
     candidates: list[dict[str, Any]]
     space: dict[str, Any] | None
     estimates: list[list[float]] | None
@@ -273,7 +282,7 @@ def issue(question: Question, result: TestResult, use: Use | None = None) -> Cer
         {
             "config": config,
             "row": row,
-            "validation_loss": dict(zip(names, risks, strict=True)),
+            "validation_loss": dict(zip(names, risks, strict=True)) if plan.n_validation else {},
             "free": free,
             "log_p_validation": finite(log_p),
         }
@@ -297,6 +306,8 @@ def issue(question: Question, result: TestResult, use: Use | None = None) -> Cer
         n_calibration=result.n_calibration,
         n_configs=plan.n_configs,
         configs=None if question.configs is None else list(question.configs),
+        table=None if question.table is None else dict(question.table),
+        known_order=plan.known_order,
         candidates=candidates,
         space=question.space,
         estimates=None if plan.estimates is None else [list(row) for row in plan.estimates],

@@ -62,6 +62,26 @@ def some_runs(value: Any, place: str) -> None:
         raise ShapeError(f"{place} must be ascending runs of trial numbers, but it is {value}")
 
 
+def a_table(value: Any, place: str) -> None:
+    """Accept what is said of a table of losses: that it held counts, or which columns it had."""
+    if isinstance(value, dict) and value.get("kind") == "counts":
+        record(kind=text)(value, place)
+        return
+    record(
+        kind=text,
+        config=list_of(text),
+        example=optional(text),
+        split=anything,
+        draw=optional(whole()),
+    )(value, place)
+    share = isinstance(value["split"], float) and 0 < value["split"] < 1
+    if value["kind"] != "rows" or not (share or isinstance(value["split"], str)):
+        raise ShapeError(
+            f"{place} must be counts, or rows with the column or the share of their split, but it "
+            f"is {value}"
+        )
+
+
 _P = number(-1e300, 1e-6)
 _LEVEL = number(0.0, 1.0)
 VERSIONS = record(riskpilot=text, numpy=text, scipy=text, optuna=text)
@@ -93,10 +113,12 @@ _FIELDS = record(
     level=CONTENT["level"],
     promise=text,
     groups=CONTENT["groups"],
-    n_validation=whole(1),
+    n_validation=whole(),
     n_calibration=whole(1),
     n_configs=whole(1),
     configs=optional(list_of(mapping_of(anything))),
+    table=optional(a_table),
+    known_order=flag,
     candidates=list_of(_CANDIDATE),
     space=optional(mapping_of(mapping_of(anything))),
     estimates=optional(list_of(list_of(number()))),
@@ -126,6 +148,8 @@ def a_certificate(data: Any, place: str) -> None:
         raise ShapeError(
             f"chosen must be one of the {len(candidates)} candidates, but it is {chosen}"
         )
+    if not data["n_validation"] and not data["known_order"]:
+        raise ShapeError("n_validation must be above 0 where the order was not known")
     if data["use"]["spend"] == 0 or data["level"] == 0:
         raise ShapeError("level and use.spend must be above 0, but one of them is 0")
 

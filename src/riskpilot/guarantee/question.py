@@ -22,7 +22,8 @@ class Question:
     ``spend``. ``configs``: what every row that was considered stands for, as plain JSON; None where
     rows have no names and go by their index. ``space``: the search space, as plain JSON, where the
     plan goes by estimates that were smoothed over it. ``trials``: the numbers of the rows' trials,
-    where they come from a study; ``search_seed``: the seed of its search.
+    where they come from a study; ``search_seed``: the seed of its search. ``table``:
+    which columns of a table the losses were read from, where they were.
     """
 
     problem: Problem
@@ -33,6 +34,7 @@ class Question:
     space: dict[str, Any] | None = None
     trials: tuple[int, ...] | None = None
     search_seed: int | None = None
+    table: Mapping[str, Any] | None = None
 
     @property
     def candidates(self) -> tuple[dict[str, Any], ...]:

@@ -48,6 +48,7 @@ class TestPlan:
     the tail of each candidate begins, on the unit scale. ``estimates``: of the risks of every
     configuration, shape (n_configs, c), where filter and order went by them. ``entropy``: the
     randomness that the shuffle got beside the validation losses; None where it needed none.
+    ``known_order``: whether the order was known before any data, so that nothing was filtered.
     """
 
     __test__: ClassVar[bool] = False  # not a test case, whatever its name says
@@ -69,6 +70,7 @@ class TestPlan:
     thresholds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     estimates: tuple[tuple[float, ...], ...] | None = None
     entropy: int | None = None
+    known_order: bool = False
 
     def settings(self, risk: Risk, positions: slice = slice(None)) -> TestSettings:
         """How a risk of some candidates is tested; of all of them by default."""
@@ -96,6 +98,8 @@ class TestPlan:
             dict(self.groups),
             dict(self.thresholds),
         ]
+        if self.known_order:
+            content.append("known order")
         return digest_of(content)
 
 
@@ -129,6 +133,7 @@ def freeze_plan(
     procedure: Procedure = fixed_sequence,
     seed: int = 0,
     entropy: int | None = None,
+    known_order: Sequence[int] | None = None,
 ) -> TestPlan:
     """Filter the configurations by dominance, then order them by approximate p-value.
 
@@ -138,6 +143,8 @@ def freeze_plan(
     than the means, which are as they are by luck, too. Filter and order go by them. ``procedure``:
     the one that will decide; p-values are made sharp at the levels at which it does. ``entropy``:
     randomness for the shuffle that does not come from the validation losses, where there is some.
+    ``known_order``: the rows in an order that was known before any data; nothing is filtered then,
+    and validation may say nothing of the risks.
     """
     check_procedure(procedure)
     seed = check_seed(seed)
@@ -165,6 +172,8 @@ def freeze_plan(
     # Smallest p first; where two are equal (both 1, say) the smaller risks decide.
     keys = (*reversed(believed[candidates].T), worst[candidates])
     order = candidates[np.lexsort(keys)]
+    if known_order is not None:
+        order = np.asarray(known_order, dtype=np.intp)
     digest = validation.digest()
     fresh = _entropy(validation, families, seed, entropy)
     return TestPlan(
@@ -181,7 +190,7 @@ def freeze_plan(
         shuffle=shuffle_seed(digest, seed, fresh),
         entropy=fresh,
         aims=tuple(map(float, aims(procedure, len(order), problem.delta))),
-        starts=known(validation, families, order),
+        starts={} if not validation.n_examples else known(validation, families, order),
         groups={
             name: summary.names
             for name, summary in summaries.items()
@@ -193,6 +202,7 @@ def freeze_plan(
             if summary.threshold is not None
         },
         estimates=None if estimates is None else tuple(map(tuple, believed.tolist())),
+        known_order=known_order is not None,
     )
 
 

@@ -1,5 +1,6 @@
 """Losses on their way in: checked, counted, digested, and kept apart by purpose."""
 
+from riskpilot.losses.counts import CountedLosses
 from riskpilot.losses.evaluation import (
     Evaluation,
     LossMapping,
@@ -16,6 +17,7 @@ from riskpilot.losses.intake import (
     text_array,
 )
 from riskpilot.losses.leakage import check_disjoint, check_ids, check_memory
+from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
 from riskpilot.losses.ranges import as_given
 from riskpilot.losses.risk_losses import RiskLosses, summary_of
@@ -23,15 +25,18 @@ from riskpilot.losses.splits import (
     CalibrationLosses,
     ValidationLosses,
     calibration_losses,
+    free_objective_alone,
     validation_losses,
 )
 from riskpilot.losses.values import measure, value_of, weighted
 
 __all__ = [
     "CalibrationLosses",
+    "CountedLosses",
     "Evaluation",
     "LossMapping",
     "NumbersOfTexts",
+    "PackedLosses",
     "RiskLosses",
     "ValidationLosses",
     "as_given",
@@ -42,6 +47,7 @@ __all__ = [
     "check_losses",
     "check_memory",
     "check_names",
+    "free_objective_alone",
     "is_missing",
     "losses_from_predictions",
     "measure",

@@ -1,6 +1,6 @@
 """Validation and calibration must not share examples: what is refused, and where."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,19 @@ from riskpilot.statistics import GroupSummary
 def check_disjoint(
     validation: ValidationLosses,
     calibration: CalibrationLosses,
+    rows: Sequence[int] | None = None,
 ) -> None:
-    """Refuse calibration losses that are the validation losses."""
+    """Refuse calibration losses that are the validation losses.
+
+    ``rows``: where the configurations of the calibration losses stand in the validation losses; as
+    they are by default.
+    """
     for name, losses in validation.risks.items():
         other = calibration.risks[name]
-        if losses.row_digests == other.row_digests and not _could_coincide(other):
+        digests = losses.row_digests
+        if rows is not None:
+            digests = tuple(digests[row] for row in rows)
+        if digests == other.row_digests and not _could_coincide(other):
             raise LeakageError(
                 f"Validation and calibration must not share examples, but the losses of {name!r} "
                 f"are the same {losses.n_examples} numbers in both. Split the data once, before "

@@ -16,8 +16,10 @@ from riskpilot.losses.beside import (
     read_numbers,
     read_weights,
 )
+from riskpilot.losses.counts import CountedLosses, read_counts
 from riskpilot.losses.evaluation import LossMapping
 from riskpilot.losses.intake import number_array
+from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.ranges import as_given, at_top, in_range, to_unit
 from riskpilot.problem import Risk
 from riskpilot.statistics import AnySummary, Groups, Recorded, Summary
@@ -110,7 +112,15 @@ def summary_of(risk: Risk, records: Sequence[Recorded]) -> AnySummary:
 def read_risk(risk: Risk, losses: npt.ArrayLike, beside: LossMapping, split: str) -> RiskLosses:
     """Check the losses of one risk, shape (configurations, examples), and take their sums."""
     risk.check_scale()
+    if isinstance(losses, CountedLosses):
+        counts, m = read_counts(risk, losses, split)
+        digests = map(_digest_count, counts.n.tolist(), counts.above_zero.tolist())
+        return RiskLosses(risk, None, m, counts, tuple(digests))
     what = f"{split}: the losses of {risk.name!r}"
+    if isinstance(losses, PackedLosses) and _stays_packed(risk) and 0 not in losses.shape:
+        m = losses.n_examples
+        groups = read_groups(risk, beside, m, split) if risk.needs_groups else None
+        return _read_packed(risk, losses, groups, read_weights(risk, beside, m, split))
     array = number_array(losses, what, missing_as_nan=risk.conditional)
     if array.ndim != 2:
         raise LossError(
@@ -154,6 +164,43 @@ def _differences(risk: Risk, array: Array, reference: Array, split: str) -> Arra
             )
         np.subtract(losses, base, out=differences[rows])
     return differences
+
+
+def _stays_packed(risk: Risk) -> bool:
+    """Say whether a bit is the loss itself: 0 or 1, and no difference from a reference."""
+    return risk.span == (0.0, 1.0) and risk.statistic.reference_name is None
+
+
+def _read_packed(
+    risk: Risk, losses: PackedLosses, groups: Groups | None, weights: FloatArray | None
+) -> RiskLosses:
+    """Take the sums of losses that come as bits."""
+    n_configs, m = losses.shape
+    more = risk.statistic.gatherer(groups, weights, n_configs, m)
+    count = np.empty(n_configs, dtype=np.int64)
+    digests: list[bytes] = []
+    for rows in _blocks(n_configs, m):
+        bits = losses.bits[rows]
+        count[rows] = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
+        if more is not None:
+            more.add_bits(rows, bits)
+        digests.extend(_digest_bits(m, row) for row in bits)
+    total = count.astype(np.float64)
+    plain = Summary(np.full(n_configs, m, dtype=np.int64), total, total, count, binary=True)
+    summary = plain if more is None else more.summary(plain)
+    beside = _with_beside(digests, groups, weights)
+    return RiskLosses(risk, losses.bits, m, summary, beside, groups, weights, packed=True)
+
+
+def _with_beside(
+    digests: Sequence[bytes], groups: Groups | None, weights: FloatArray | None
+) -> tuple[bytes, ...]:
+    """Join the digest of each row with those of what stands beside the losses, if anything does."""
+    if groups is None and weights is None:
+        return tuple(digests)
+    own = b"" if groups is None else digest_of_groups(groups)
+    shares = b"" if weights is None else weights.astype("<f8").tobytes()
+    return tuple(digest_of_bytes(own, shares, digest) for digest in digests)
 
 
 def _read_table(
@@ -202,12 +249,9 @@ def _read_table(
         digests.extend(_digest_row(risk, row) for row in losses)
     plain = Summary(n, total, squares, above_zero, binary)
     summary = plain if more is None else more.summary(plain)
-    if groups is not None or weights is not None:
-        own = b"" if groups is None else digest_of_groups(groups)
-        shares = b"" if weights is None else weights.astype("<f8").tobytes()
-        digests = [digest_of_bytes(own, shares, digest) for digest in digests]
     values = packed if packable else array
-    return RiskLosses(risk, values, m, summary, tuple(digests), groups, weights, packable)
+    beside = _with_beside(digests, groups, weights)
+    return RiskLosses(risk, values, m, summary, beside, groups, weights, packable)
 
 
 def _blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
@@ -223,6 +267,10 @@ def _digest_row(risk: Risk, row: Array) -> bytes:
     values = np.array(row, dtype="<f8") + 0.0  # the zero below zero is zero
     values[np.isnan(values)] = np.nan  # one bit pattern for every NaN
     return hashlib.sha256(b"float64:%d:" % row.size + values.tobytes()).digest()
+
+
+def _digest_count(n: int, count: int) -> bytes:
+    return hashlib.sha256(b"count:%d:%d" % (n, count)).digest()
 
 
 def _digest_bits(m: int, bits: Array) -> bytes:

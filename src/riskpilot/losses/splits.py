@@ -9,10 +9,13 @@ import numpy.typing as npt
 from riskpilot.common import FloatArray, IntArray
 from riskpilot.errors import LossError
 from riskpilot.losses.beside import digest_of_bytes
+from riskpilot.losses.counts import CountedLosses
 from riskpilot.losses.evaluation import LossMapping, check_names
 from riskpilot.losses.intake import number_array
+from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.risk_losses import RiskLosses, read_risk
-from riskpilot.problem import Problem
+from riskpilot.problem import Problem, Risk, meaning
+from riskpilot.statistics import Mean, Summary
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,12 @@ class ValidationLosses(_Losses):
 
     @property
     def objectives(self) -> FloatArray:
-        """The values of the risks, then the free objective, shape (n, c + 1)."""
-        return np.column_stack([self.values, self.free])
+        """The values of the risks, then the free objective, shape (n, c + 1).
+
+        Those of risks are NaN where validation data says nothing of them.
+        """
+        known = self.values if self.n_examples else np.full_like(self.values, np.nan)
+        return np.column_stack([known, self.free])
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,41 @@ def validation_losses(problem: Problem, losses: LossMapping) -> ValidationLosses
     n_configs = len(next(iter(risks.values())).row_digests)
     free, error = _read_free(problem.minimize, losses[problem.minimize], n_configs, "validation")
     return ValidationLosses(problem, risks, free, error)
+
+
+def free_objective_alone(
+    problem: Problem, losses: LossMapping, calibration: LossMapping
+) -> ValidationLosses:
+    """Check the free objective where nothing else is known on validation data.
+
+    ``calibration``: whose types, and never whose values, say which losses are 0/1.
+    """
+    values = losses[problem.minimize]
+    n_configs = len(values) if np.ndim(values) else 0  # type: ignore[arg-type]
+    free, error = _read_free(problem.minimize, values, n_configs, "validation")
+    risks = {}
+    for risk in problem.risks:
+        if not isinstance(risk.statistic, Mean):
+            raise LossError(
+                f"Validation losses of {risk.name!r} are missing, and the test of a "
+                f"{type(risk.statistic).__name__} is settled by them, whether the order is known "
+                f"or not. Pass them, or limit the mean."
+            )
+        zeros = np.zeros(n_configs)
+        none = zeros.astype(np.int64)
+        binary = _is_declared_binary(risk, calibration.get(risk.name))
+        summary = Summary(none, zeros, zeros, none, binary=binary)
+        risks[risk.name] = RiskLosses(risk, None, 0, summary, (b"",) * n_configs)
+    return ValidationLosses(problem, risks, free, error)
+
+
+def _is_declared_binary(risk: Risk, losses: object) -> bool:
+    """Say whether losses are 0/1 by their name or their type. A test that was picked after a look
+    at the losses themselves would not be valid. The losses of a metric are 0 and 1; should others
+    stand under its name, the binomial test counts each of them above 0, and stays valid."""
+    if meaning(risk.name) is not None or isinstance(losses, PackedLosses | CountedLosses):
+        return True
+    return getattr(losses, "dtype", np.dtype(float)).kind in "biu" and risk.span == (0.0, 1.0)
 
 
 def calibration_losses(problem: Problem, losses: LossMapping) -> CalibrationLosses:
@@ -144,6 +186,13 @@ def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, 
     return result
 
 
+def _row_means(values: FloatArray) -> FloatArray:
+    """The mean of each row; of a row of equal numbers that number, without rounding, so that one
+    number per configuration is the same whether it is given once or with every example."""
+    first = values[:, 0]
+    return np.where((values == first[:, None]).all(axis=1), first, values.mean(axis=1))
+
+
 def _read_free(
     name: str, losses: npt.ArrayLike, n_configs: int, split: str
 ) -> tuple[FloatArray, FloatArray | None]:
@@ -156,7 +205,7 @@ def _read_free(
             f"Give one number or one row of losses for each of the {n_configs} configurations."
         )
     with np.errstate(over="ignore", invalid="ignore"):
-        means = values if values.ndim == 1 else values.mean(axis=1)
+        means = values if values.ndim == 1 else _row_means(values)
     if not np.isfinite(means).all():
         bad = [*values[~np.isfinite(values)], *means[~np.isfinite(means)]][0]
         raise LossError(

@@ -129,7 +129,9 @@ def subject(name: str, statistic: Statistic, *, lower: bool) -> str:
     """
     known = meaning(name)
     says_it = known is not None and known.statistic is not None
-    return name if says_it or lower == _metric_is_larger(known) else f"{statistic.noun} of {name}"
+    if says_it or statistic.noun is None or lower == _metric_is_larger(known):
+        return name
+    return f"{statistic.noun} of {name}"
 
 
 def statistic_of(name: str, given: Statistic | None) -> Statistic:

@@ -11,11 +11,13 @@ import numpy.typing as npt
 from riskpilot.common import exact, finite_number, is_flag, is_name, one_minus
 from riskpilot.errors import ProblemError, shown
 from riskpilot.problem import names
+from riskpilot.problem.sounds import sounds_larger
 from riskpilot.statistics import (
     P_VALUES,
     STATISTICS,
     Mean,
     Statistic,
+    WorstGroup,
     from_dict,
     is_statistic,
 )
@@ -60,7 +62,8 @@ class Risk:
         For a statistic of groups, the name under which the groups of the examples stand beside the
         losses.
     complement : bool, default False
-        Whether the losses are one minus what the name says. Follows from ``at_least``.
+        Whether the losses are one minus what the name says. Follows from ``at_least`` under names
+        that are known to be better when larger, or that say so themselves, such as "correct".
     weights : str, optional
         The name under which weights of the examples stand beside the losses; every mean is then
         the weighted one.
@@ -183,12 +186,13 @@ class Risk:
         field = told_limits[0] if told_limits else None
         bound = None if field is None else self._number(field, given[field])
         larger = names.larger_is_better(names.meaning(name), statistic)
-        if self.complement and not larger:
+        own = self._is_own_and_larger(field)
+        if self.complement and not larger and not own:
             raise ProblemError(
                 f"Risk {name!r}: complement says that the name is better when larger, but it is "
                 f"not known to be. Leave complement out, and record the loss."
             )
-        if bound is not None and field != "limit":
+        if bound is not None and field != "limit" and not own:
             names.check_direction(name, statistic, bound, lower=field == "at_least")
         if not self.complement and field != "at_least":
             names.check_limit(name, statistic, bound)
@@ -197,6 +201,15 @@ class Risk:
         if field == "at_least" and bound is not None:
             bound = one_minus(bound)
         self._set("limit", bound)
+
+    def _is_own_and_larger(self, field: str | None) -> bool:
+        """Say whether a lower limit stands on a name of one's own that says itself that larger is
+        better, such as "correct"."""
+        if names.meaning(self.name) is not None or not sounds_larger(self.name):
+            return False
+        if not isinstance(self.statistic, Mean | WorstGroup):
+            return False
+        return self.complement or field == "at_least"
 
     def _check_statistic(self) -> None:
         name, statistic = self.name, self.statistic
@@ -380,7 +393,21 @@ class Risk:
         if known is not None:
             return known.loss_words
         nan = ", NaN where the example does not count" if self.conditional else ""
+        if self.complement:
+            return f"one minus the {self.name} of each example, from 0 to 1{nan}"
         return f"the loss of each example, from {exact(self.low)} to {exact(self.high)}{nan}"
+
+    @property
+    def losses_are_complement(self) -> bool:
+        """Whether the loss of an example is one minus what the name says of it.
+
+        >>> [Risk(name, at_least=0.9).losses_are_complement for name in ("recall", "correct")]
+        [True, True]
+        """
+        known = names.meaning(self.name)
+        if known is None:
+            return self.complement and isinstance(self.statistic, Mean | WorstGroup)
+        return known.metric.better_when_larger and known.statistic is None
 
     @property
     def bound(self) -> float | None:

@@ -1,5 +1,8 @@
 """The verdict: what was chosen, in words and on a page, and its verification."""
 
+from riskpilot.selection.file_ledger import ledger_beside, read_ledger
+from riskpilot.selection.from_counts import select_from_counts
+from riskpilot.selection.from_frame import select_from_frame, wanted_columns, whole_table
 from riskpilot.selection.from_table import check_limits, select_from_losses
 from riskpilot.selection.verdict import Selection, conclude
 from riskpilot.selection.verification import Brought, Configs, Verification, compare
@@ -13,6 +16,12 @@ __all__ = [
     "check_limits",
     "compare",
     "conclude",
+    "ledger_beside",
     "left_out_in_words",
+    "read_ledger",
+    "select_from_counts",
+    "select_from_frame",
     "select_from_losses",
+    "wanted_columns",
+    "whole_table",
 ]

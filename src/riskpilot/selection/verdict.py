@@ -8,6 +8,7 @@ import numpy as np
 
 from riskpilot.common import card
 from riskpilot.common.arrays import FloatArray
+from riskpilot.errors import PlotError
 from riskpilot.guarantee import (
     Background,
     Certificate,
@@ -129,7 +130,17 @@ class Selection:
         -------
         plotly.graph_objects.Figure
             The figure, which `riskpilot.plots.save_figure` writes to a file.
+
+        Raises
+        ------
+        PlotError
+            If the testing order was known and there are no validation losses of the risks.
         """
+        if not self.plan.n_validation:
+            raise PlotError(
+                "The trade-off is drawn from validation losses, but the testing order was known "
+                "and there are none. Pass them beside the free objective, or see report()."
+            )
         # As in `report`: only who draws loads plotly.
         from riskpilot.plots import trade_off
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,10 @@ from riskpilot.losses import (
     LossMapping,
     ValidationLosses,
     calibration_losses,
-    validation_losses,
 )
 from riskpilot.problem import Problem
+from riskpilot.selection.from_counts import COUNTS, counted
+from riskpilot.selection.from_table import seen_losses
 
 Configs = Sequence[Mapping[str, Any]]
 Smooth = Callable[[Mapping[str, Any], Configs, ValidationLosses], FloatArray | None]
@@ -76,7 +77,8 @@ class Brought:
 
     ``validation``, ``calibration``: losses as `select_from_losses` takes them; calibration may hold
     the candidates alone, in testing order. ``configs``: what the rows stand for; ``space``: the
-    search space as JSON; ``use`` and ``trials``: what the ledger says. None where it is not at
+    search space as JSON; ``use`` and ``trials``: what the ledger says; ``table``: which columns a
+    table was read from. None where it is not at
     hand, and then it is taken from the certificate.
     """
 
@@ -86,6 +88,7 @@ class Brought:
     space: Mapping[str, Any] | None = None
     use: Use | None = None
     trials: Sequence[int] | None = None
+    table: Mapping[str, Any] | None = None
 
 
 def compare(
@@ -95,7 +98,13 @@ def compare(
     asked = Problem.from_dict(certificate.problem)
     spend = certificate.use["spend"]
     problem = asked.spending(spend)
-    seen = validation_losses(problem, brought.validation)
+    brought = _as_asked(certificate, problem, brought)
+    known_order = [candidate["row"] for candidate in certificate.candidates]
+    seen = seen_losses(
+        problem, brought.validation, brought.calibration, known_order=certificate.known_order
+    )
+    if certificate.known_order and (not known_order or max(known_order) >= seen.n_configs):
+        return [f"the order names rows that are not among the {seen.n_configs:,} of the losses"]
     if seen.n_configs != certificate.n_configs:
         return [
             f"the losses are of {seen.n_configs:,} configurations, the certificate says that "
@@ -115,6 +124,7 @@ def compare(
             procedure=procedure,
             seed=certificate.seeds["test"] or 0,
             entropy=certificate.seeds["entropy"],
+            known_order=known_order if certificate.known_order else None,
         ),
         procedure=procedure,
         configs=configs,
@@ -122,6 +132,7 @@ def compare(
         space=None if certificate.space is None else space,
         trials=trials,
         search_seed=None if trials is None else certificate.seeds["search"],
+        table=certificate.table if brought.table is None else brought.table,
     )
     opened = calibration_losses(problem, brought.calibration)
     rows = _rows(question.plan, opened, certificate)
@@ -134,6 +145,17 @@ def compare(
     result = run_test(question.plan, opened, procedure, rows)
     found = issue(question, result, _use(certificate, brought))
     return [*differences, *_differences(found, certificate)]
+
+
+def _as_asked(certificate: Certificate, problem: Problem, brought: Brought) -> Brought:
+    """Take pairs of sums and numbers as counts where the question was put to counts."""
+    if certificate.table is None or dict(certificate.table) != dict(COUNTS):
+        return brought
+    return replace(
+        brought,
+        validation=counted(problem, brought.validation, "validation"),
+        calibration=counted(problem, brought.calibration, "calibration"),
+    )
 
 
 def _configs(certificate: Certificate, brought: Brought) -> tuple[dict[str, Any], ...] | None:
@@ -153,13 +175,13 @@ def _trials(certificate: Certificate, brought: Brought) -> tuple[int, ...] | Non
 
 
 def _use(certificate: Certificate, brought: Brought) -> Use:
-    """Say which use of the data it is, by the ledger where there is one; tables have none."""
+    """Say which use of the data it is, by the ledger where there is one."""
     if brought.use is not None:
         return brought.use
     created, versions = certificate.created, certificate.versions
-    if certificate.trials is None:
-        return Use(created=created, versions=versions)
     use = certificate.use
+    if certificate.trials is None and use["ledger"] is None:
+        return Use(created=created, versions=versions)
     return Use(use["number"], use["ledger"], tuple(use["elsewhere"]), created, versions)
 
 

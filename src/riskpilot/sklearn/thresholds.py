@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -12,20 +12,23 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from riskpilot.common.arrays import Array, IntArray
 from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.guarantee import samples_to_pass
-from riskpilot.problem import Problem
-from riskpilot.selection import select_from_losses
+from riskpilot.problem import Problem, meaning
+from riskpilot.selection import Selection, select_from_losses
 from riskpilot.sklearn.shared import (
     ABSTAIN,
+    Losses,
     WithPromise,
     deal,
     delegated,
     require_estimator,
     require_y,
 )
+from riskpilot.statistics import Mean
 
 Config = Mapping[str, float]
 
 _MOST_LEVELS = 100_000
+_LEVELS, _LEVELS_IN_ORDER = 100, 1_000  # by default; a known order costs nothing for more of them
 _PAIR_LEVELS = 30  # of low and high each: 465 pairs
 
 
@@ -51,8 +54,8 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         The probability with which the promise may fail.
     abstain : bool, optional
         Whether the classifier may hand examples over; by default where a metric speaks of it.
-    n_thresholds : int, default 100
-        How many thresholds are compared.
+    n_thresholds : int, optional
+        How many thresholds are compared: by default 100, and 1,000 in a known order.
     pos_label : label, optional
         The positive class; by default the larger of two.
     abstain_label : label, optional
@@ -60,7 +63,11 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         text. It must not be a class.
     validation_size : float, default 1 / 3
         The share of the data that compares thresholds, as `split_labelled` recommends; the rest
-        calibrates.
+        calibrates. None is needed with ``order="monotone"``.
+    order : "searched" or "monotone", default "searched"
+        How the testing order is found. "monotone" is for one threshold and metrics that can only
+        grow along it, such as false_positive_rate as the threshold falls: the order from safe to
+        risky is then known, and all of the data tests.
     random_state : int, RandomState instance or None, default None
         The seed of the split.
 
@@ -101,10 +108,11 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         minimize: str,
         delta: float = 0.1,
         abstain: bool | None = None,
-        n_thresholds: int = 100,
+        n_thresholds: int | None = None,
         pos_label: Any = None,
         abstain_label: Any = None,
         validation_size: float = 1 / 3,
+        order: str = "searched",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -116,6 +124,7 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         self.pos_label = pos_label
         self.abstain_label = abstain_label
         self.validation_size = validation_size
+        self.order = order
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
@@ -149,7 +158,10 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         check_is_fitted(self.estimator)
         rng = check_random_state(self.random_state)
         X, y = indexable(X, column_or_1d(y, warn=True))
-        if X_val is None:
+        known_order = self._knows_order(X_val)
+        if known_order:
+            calibration, validation = (X, y), (X, y)
+        elif X_val is None:
             calibration, validation = deal(X, y, {"validation_size": self.validation_size}, rng)
         else:
             calibration, validation = (X, y), (X_val, y_val)
@@ -164,7 +176,13 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         self._rule = _rule(len(self.classes_), losses.positive, abstain)
         self.abstain_label_ = _abstain_label(self.abstain_label, self.classes_, abstain)
         seen, sealed = self._scores(validation[0]), self._scores(calibration[0])
-        configs = self._rule.configs(seen, self.n_thresholds)
+        usual = _LEVELS_IN_ORDER if known_order else _LEVELS
+        configs = self._rule.configs(
+            seen, usual if self.n_thresholds is None else self.n_thresholds
+        )
+        self.__dict__.pop("best_params_", None)  # of an earlier fit
+        if known_order:
+            return self._finish(_select_in_order(losses, self._rule, configs, sealed, y))
         table = losses.of_codes(validation[1], self._rule.codes(seen, configs), free=True)
         kept = _testable(losses.problem, table, len(sealed) / len(seen))
         configs = [configs[row] for row in kept]
@@ -174,6 +192,24 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
             calibration=losses.of_codes(calibration[1], self._rule.codes(sealed, configs)),
             configs=configs,
         )
+        return self._finish(selection)
+
+    def _knows_order(self, X_val: Any) -> bool:
+        """Say whether the order is known, and refuse what does not go with that."""
+        if not isinstance(self.order, str) or self.order not in ("searched", "monotone"):
+            raise ProblemError(
+                f'order is "searched" or "monotone", but it is {shown(self.order)}. Leave it out '
+                f"where the metrics are not known to grow along the threshold."
+            )
+        if self.order == "monotone" and X_val is not None:
+            raise ProblemError(
+                'With order="monotone" all of the data tests, and none compares thresholds, but '
+                "X_val is given. Add it to X, or leave order out."
+            )
+        return self.order == "monotone"
+
+    def _finish(self, selection: Selection) -> Self:
+        """Keep the verdict in the attributes of a fitted estimator."""
         self._keep(selection, self.estimator)
         if self.selection_.config is not None:
             self.best_params_ = self.selection_.config
@@ -275,6 +311,10 @@ class _Rule(Protocol):
     def positive(self) -> int:
         """The code of the positive class."""
 
+    @property
+    def safe_ends(self) -> Mapping[str, str]:
+        """The metrics that can only grow along the threshold, and at which end they are small."""
+
     def configs(self, scores: Array, n: int) -> list[dict[str, float]]:
         """Make about ``n`` configurations that suit the scores."""
 
@@ -287,6 +327,13 @@ class _OneThreshold:
     """Predicts the positive class from ``threshold`` on; scores are its own, shape (n,)."""
 
     positive: int
+    safe_ends: ClassVar[Mapping[str, str]] = {
+        "false_positive_rate": "high",
+        "specificity": "high",
+        "selection_rate": "high",
+        "false_negative_rate": "low",
+        "recall": "low",
+    }
 
     def configs(self, scores: Array, n: int) -> list[dict[str, float]]:
         return [{"threshold": level} for level in _levels(scores, n)]
@@ -301,6 +348,7 @@ class _TwoThresholds:
     """Predicts positive from ``high`` on and negative below ``low``, and abstains between them."""
 
     positive: int
+    safe_ends: ClassVar[Mapping[str, str]] = {}
 
     def configs(self, scores: Array, n: int) -> list[dict[str, float]]:
         levels = _levels(scores, min(n, _PAIR_LEVELS))
@@ -318,6 +366,11 @@ class _Confidence:
     """Predicts the most likely class from ``confidence`` on; scores are probabilities, (n, K)."""
 
     positive: int
+    safe_ends: ClassVar[Mapping[str, str]] = {
+        "error": "high",
+        "abstention": "low",
+        "coverage": "low",
+    }
 
     def configs(self, scores: Array, n: int) -> list[dict[str, float]]:
         return [{"confidence": level} for level in _levels(scores.max(axis=1), n)]
@@ -337,6 +390,59 @@ def _rule(n_classes: int, positive: int, abstain: bool) -> _Rule:
         f"A threshold parts two classes, but the classifier has {n_classes}. "
         f"With more than two it can abstain: RiskControlledThreshold(..., abstain=True)."
     )
+
+
+def _select_in_order(
+    losses: Losses, rule: _Rule, configs: list[dict[str, float]], scores: Array, y: Any
+) -> Selection:
+    """Test thresholds from the safe end on, each on all of the data.
+
+    That thresholds are made of the scores of the same data does no harm: losses grow along the
+    threshold on every sample, so that to pass beyond the first threshold that breaks a limit, a
+    sample would have to pass at that threshold, wherever the others lie.
+    """
+    from_high = _safe_end(losses.problem, rule) == "high"
+    (name,) = configs[0]
+    levels = np.sort([config[name] for config in configs])
+    if from_high:
+        # Between two scores all thresholds decide alike on this sample, and pass or fail together;
+        # the lowest of them finds most among new examples.
+        values = np.unique(scores if scores.ndim == 1 else scores.max(axis=1))
+        below = np.searchsorted(values, levels) - 1
+        levels = np.where(below < 0, levels, np.nextafter(values[below], np.inf))[::-1]
+    configs = [{name: float(level)} for level in dict.fromkeys(levels.tolist())]
+    table = losses.of_codes(y, rule.codes(scores, configs), free=True)
+    free = {losses.problem.minimize: table.pop(losses.problem.minimize)}
+    return select_from_losses(
+        losses.problem,
+        validation=free,
+        calibration=table,
+        configs=configs,
+        order=range(len(configs)),
+    )
+
+
+def _safe_end(problem: Problem, rule: _Rule) -> str:
+    """Find the end of the thresholds at which every limit is kept."""
+    ends = {}
+    for risk in problem.risks:
+        known = meaning(risk.name)
+        metric = "" if known is None else known.metric.name
+        end = rule.safe_ends.get(metric) if isinstance(risk.statistic, Mean) else None
+        if end is None:
+            listed = ", ".join(rule.safe_ends) or "none with two thresholds"
+            raise ProblemError(
+                f'order="monotone" needs metrics that can only grow along it ({listed}), '
+                f"but a limit is on {risk.name!r}. Leave order out: the order is then searched for "
+                f"on a part of the data."
+            )
+        ends[risk.name] = end
+    if len(set(ends.values())) > 1:
+        raise ProblemError(
+            f'order="monotone" needs one direction from safe to risky, but the limits on '
+            f"{' and '.join(ends)} are kept at different ends. Leave order out."
+        )
+    return next(iter(ends.values()))
 
 
 def _levels(scores: Array, n: int) -> list[float]:

@@ -1,6 +1,16 @@
-"""Losses from files: read, checked, and brought to one row per configuration."""
+"""Losses from files and frames: read by DuckDB, checked, one row for each configuration."""
 
-from riskpilot.tables.files import read_losses, save_losses
-from riskpilot.tables.long import LossTable
+from riskpilot.tables.archives import save_losses
+
+# The names below that are not in __all__ are for other rooms, and not for users.
+from riskpilot.tables.columns import Columns as Columns
+from riskpilot.tables.columns import Wanted as Wanted
+from riskpilot.tables.columns import named_columns as named_columns
+from riskpilot.tables.files import is_archive as is_archive
+from riskpilot.tables.files import read_losses
+from riskpilot.tables.files import with_example as with_example
+from riskpilot.tables.long import LongTable as LongTable
+from riskpilot.tables.long import open_table as open_table
+from riskpilot.tables.loss_table import LossTable
 
 __all__ = ["LossTable", "read_losses", "save_losses"]

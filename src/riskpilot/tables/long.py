@@ -1,351 +1,199 @@
-"""Tables with one row per configuration and example, turned into one row per configuration."""
+"""Tables with one row per configuration and example, read split by split.
 
-import json
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+DuckDB does the work on rows. What comes out is one row per configuration: 0/1 losses as packed
+bits, others as numbers. Nothing of a split is read before it is asked for, and of calibration only
+the configurations that are tested need to be.
+"""
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from riskpilot.common.arrays import Array, IntArray
-from riskpilot.errors import LeakageError, LossError, TableError
-from riskpilot.losses import is_missing, text_array
-
-SPLITS = ("validation", "calibration")
-NOT_LOSSES = ("split", "config", "example")
-
-
-@dataclass(frozen=True)
-class LossTable:
-    """The losses of n configurations, as `select_from_losses` takes them.
-
-    Attributes
-    ----------
-    validation : dict of str to array
-        Validation losses: risks of shape (n, k), the free objective of shape (n,) or (n, k), and
-        what stands beside the losses of shape (k,).
-    calibration : dict of str to array
-        Calibration losses: risks of shape (n, m), and what stands beside them of shape (m,).
-    configs : tuple of dict, optional
-        What the n rows stand for; None where the file does not say.
-    validation_ids : array, optional
-        The ids of the k validation examples, where the file gives them.
-    calibration_ids : array, optional
-        The ids of the m calibration examples, where the file gives them.
-    """
-
-    validation: dict[str, Array]
-    calibration: dict[str, Array]
-    configs: tuple[dict[str, Any], ...] | None = None
-    validation_ids: Array | None = None
-    calibration_ids: Array | None = None
-
-    def only(self, risks: Sequence[str], minimize: str) -> "LossTable":
-        """Keep the named quantities alone.
-
-        Parameters
-        ----------
-        risks : sequence of str
-            The names of risks, and of what stands beside their losses.
-        minimize : str
-            The name of the free objective, which calibration need not have.
-
-        Returns
-        -------
-        LossTable
-            The table without the other quantities.
-
-        Raises
-        ------
-        TableError
-            If a quantity is missing.
-        """
-        for split, losses in (("validation", self.validation), ("calibration", self.calibration)):
-            wanted = [*risks, minimize] if split == "validation" else risks
-            missing = [name for name in wanted if name not in losses]
-            if missing:
-                raise TableError(
-                    f"The table has no {split} losses of {missing[0]!r}; it has "
-                    f"{', '.join(sorted(losses))}. Name a quantity of the table, or add its losses."
-                )
-        kept = [*risks, minimize]
-        return LossTable(
-            {name: self.validation[name] for name in kept},
-            {name: self.calibration[name] for name in kept if name in self.calibration},
-            self.configs,
-            self.validation_ids,
-            self.calibration_ids,
-        )
-
-
-@dataclass(frozen=True)
-class Labels:
-    """A column of labels: the different ``values``, and for each row which of them it has."""
-
-    values: Sequence[Any]
-    codes: IntArray
+from riskpilot.common import Array
+from riskpilot.errors import LeakageError, TableError
+from riskpilot.tables.cells import cell, check_types, found_number
+from riskpilot.tables.columns import SPLITS, Columns, Wanted, check_columns
+from riskpilot.tables.configurations import Configurations, read_configurations
+from riskpilot.tables.examples import draw_split, list_examples
+from riskpilot.tables.reading import SplitReader, rows_of_split
+from riskpilot.tables.sources import Source, identifier, open_source
 
 
 @dataclass(frozen=True)
 class LongTable:
-    """The columns of a file: ``labels`` by the names of `NOT_LOSSES`; ``losses`` and the numbers
-    beside them, shape (rows,); ``names`` of groups and of labels."""
+    """An open table.
 
-    labels: Mapping[str, Labels]
-    losses: Mapping[str, Array]
-    names: Mapping[str, Labels] = field(default_factory=dict)
-
-
-def tabulate(file: str, table: LongTable) -> LossTable:
-    """Bring rows in any order to one row per configuration.
-
-    Configurations are sorted by their parameters and examples by their ids, so that the order of
-    the rows in the file changes nothing; examples without ids keep the order of the file.
+    ``losses``: the names of its columns of losses. ``labels``: how the column of splits writes
+    each split; None where the splits were drawn.
     """
-    _check_rows(file, table)
-    configs, config_codes = _configs(file, table.labels["config"])
-    which = _split_codes(file, table.labels["split"])
-    example_labels = table.labels.get("example")
-    examples = None if example_labels is None else _examples(file, example_labels)
-    parts, ids = {}, {}
-    for i, split in enumerate(SPLITS):
-        rows = np.flatnonzero(which == i)
-        if examples is None:
-            _check_spelling(file, split, table.labels["config"], config_codes, rows)
-        order, ids[split] = _rectangle(file, split, configs, config_codes, examples, rows)
-        shaped = {name: column[order] for name, column in table.losses.items()}
-        # A column that is empty throughout a split was not measured on it.
-        parts[split] = {name: part for name, part in shaped.items() if not _is_empty(part)}
-        for name, column in table.names.items():
-            names = _names(file, name, column, order)
-            parts[split] |= {} if names is None else {name: names}
-    _check_ids(file, ids["validation"], ids["calibration"])
-    return LossTable(
-        parts["validation"],
-        parts["calibration"],
-        tuple(configs),
-        ids["validation"],
-        ids["calibration"],
-    )
 
+    source: Source
+    columns: Columns
+    wanted: Wanted
+    losses: tuple[str, ...]
+    configurations: Configurations
+    labels: Mapping[str, Sequence[str] | None] = field(default_factory=dict)
 
-def _is_empty(part: Array) -> bool:
-    """Say whether a column holds no number at all."""
-    return part.dtype.kind == "f" and bool(np.isnan(part).all())
+    @property
+    def file(self) -> str:
+        """What messages call the table."""
+        return self.source.name
 
+    @property
+    def configs(self) -> tuple[dict[str, Any], ...]:
+        """What the rows of losses stand for."""
+        return self.configurations.configs
 
-def _names(file: str, name: str, column: Labels, order: IntArray) -> Array | None:
-    """Find the names of the examples of a split, shape (m,); None where the file has none."""
-    codes = column.codes[order]
-    differing = np.argwhere(codes != codes[0])
-    if len(differing):
-        row, place = differing[0]
-        one, other = (column.values[codes[i, place]] for i in (0, row))
-        raise TableError(
-            f"{file!r}: {name!r} must be the same for every configuration, but one example has "
-            f"{one!r} in one and {other!r} in another. Give every example one group and one label; "
-            f"without a column example, list the examples of all configurations in one order."
+    def ids(self, split: str) -> Array | None:
+        """The ids of the examples of a split, as texts; None where they have none."""
+        if self.columns.example is None:
+            return None
+        rows = self.source.ask(f"SELECT t FROM {split} ORDER BY code").fetchnumpy()["t"]
+        return np.asarray(rows, dtype=np.object_)
+
+    def read(
+        self, split: str, *, rows: Sequence[int] | None = None, free: str | None = None
+    ) -> dict[str, Any]:
+        """Read the losses of a split, and what stands beside them.
+
+        ``rows``: which configurations, in this order; all by default. ``free``: the column of the
+        free objective, which has shape (n,) where it is one number for each configuration.
+        A column that is empty throughout the split was not measured on it and is not there.
+        """
+        reader = SplitReader(
+            self.source, self.configurations, split, self.labels[split], self.losses, self.wanted
         )
-    values = [column.values[code] for code in codes[0]]
-    if all(map(is_missing, values)):
-        return None
-    try:
-        return text_array(values, f"{file!r}: the values of {name!r}")
-    except LossError as error:
-        raise TableError(str(error)) from error
+        return reader.read(self.losses, rows, free)
 
 
-def parse_config(label: Any) -> dict[str, Any]:
-    """Read a configuration from the text of a JSON object; any other label stands for itself.
+@contextmanager
+def open_table(table: Any, columns: Columns, wanted: Wanted) -> Iterator[LongTable]:
+    """Open a long table and check all of it but the losses."""
+    with open_source(table) as source:
+        losses = check_columns(source.name, list(source.types), columns, wanted)
+        check_types(source, columns, losses, wanted)
+        prepared = replace(_prepared(source, columns, losses, wanted), texts=source.texts)
+        configurations = _configurations(prepared, columns)
+        opened = LongTable(prepared, columns, wanted, losses, configurations)
+        _check_spelling(opened)
+        yield _with_splits(opened)
 
-    >>> parse_config('{"threshold": 0.5}'), parse_config("large"), parse_config("0.5")
-    ({'threshold': 0.5}, {'config': 'large'}, {'config': 0.5})
+
+def _prepared(source: Source, columns: Columns, losses: Sequence[str], wanted: Wanted) -> Source:
+    """Bring the rows into one form, the view ``r``.
+
+    c0, c1, ...: the cells of the configuration; e: the example; s: the split; x0, x1, ...: losses;
+    b0, b1, ...: what stands beside them.
     """
-    if not isinstance(label, str):
-        return {"config": label}
-    try:
-        value = json.loads(label, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        return {"config": label}
-    if isinstance(value, dict):
-        return value
-    return {"config": value if isinstance(value, int | float) else label}
+    selected = [f"{identifier(name)} AS c{i}" for i, name in enumerate(columns.config)]
+    if isinstance(columns.split, str):
+        selected.append(f"{identifier(columns.split)} AS s")
+    if columns.example is not None:
+        selected.append(f"{identifier(columns.example)} AS e")
+    for i, name in enumerate(losses):
+        selected.append(f"{cell(source, name, turned=name in wanted.turned)} AS x{i}")
+    for i, name in enumerate(wanted.beside):
+        read = identifier(name) if name in wanted.texts else cell(source, name)
+        selected.append(f"{read} AS b{i}")
+    has_ids = columns.example is not None
+    if source.texts or source.relation is not None or not has_ids:
+        try:
+            source = source.stored(selected, keep_order=not has_ids)
+        except TableError as error:
+            raise found_number(source, (*losses, *wanted.numbers), error) from error
+        selected = ["*"]
+    if not has_ids:
+        source = _numbered(source, columns)
+    source.ask(f"CREATE TEMP VIEW r AS SELECT {', '.join(selected)} FROM {source.rows}")
+    return source
 
 
-def _refuse_constant(name: str) -> float:
-    """Refuse NaN and Infinity, which are no JSON: such a text is a label."""
-    raise ValueError(name)
+def _numbered(source: Source, columns: Columns) -> Source:
+    """Number the examples of every configuration in the order of the file, where none have ids."""
+    keys = ", ".join(["s", *(f"c{i}" for i in range(len(columns.config)))])
+    number = f"row_number() OVER (PARTITION BY {keys} ORDER BY {source.order}) - 1 AS e"
+    return source.stored(["* EXCLUDE (file_row_number)", number], keep_order=False)
 
 
-def check_header(file: str, names: Sequence[str]) -> None:
-    """Refuse a file that lacks a column, or has one twice, before its losses are read."""
-    twice = next((name for name in names if list(names).count(name) > 1), None)
-    if twice is not None:
+def _configurations(source: Source, columns: Columns) -> Configurations:
+    """Read the configurations of a table, in sorted order."""
+    n = len(columns.config)
+    values = ", ".join(f"c{i}" for i in range(n))
+    keys = ", ".join(f"CAST(c{i} AS VARCHAR)" for i in range(n))
+    rows = source.ask(f"SELECT {keys}, {values} FROM (SELECT DISTINCT {values} FROM r)").fetchall()
+    if not rows:
         raise TableError(
-            f"{file!r} has two columns named {twice!r}. Give every column a name of its own."
+            f"{source.name!r} has columns but no rows. Give one row per configuration and example."
         )
-    missing = [name for name in ("split", "config") if name not in names]
-    if missing:
-        raise TableError(
-            f"{file!r} needs the columns split and config, and one per risk or objective, "
-            f"separated by commas, but {missing[0]!r} is missing; it has "
-            f"{', '.join(names) or 'none'}. Add it: split is validation or calibration, config a "
-            f"JSON object or a label."
-        )
-    if set(names) <= set(NOT_LOSSES):
-        raise TableError(
-            f"{file!r} has no column of losses, only {', '.join(names)}. Add one column per risk "
-            f"and one for the free objective."
-        )
+    cells = [(row[:n], row[n:]) for row in rows]
+    return read_configurations(source.name, columns.config, cells, source.texts)
 
 
-def _check_rows(file: str, table: LongTable) -> None:
-    """Refuse a table without rows."""
-    if not len(table.labels["split"].codes):
-        raise TableError(
-            f"{file!r} has columns but no rows. Give one row per configuration and example."
-        )
-
-
-def _configs(file: str, labels: Labels) -> tuple[list[dict[str, Any]], IntArray]:
-    """Read the configurations in sorted order, and for each row which of them it has."""
-    if any(value is None or not str(value).strip() for value in labels.values):
-        raise TableError(
-            f"{file!r}: every row needs its configuration, but a field of the column config is "
-            f"empty. Write a JSON object or a label there."
-        )
-    parsed = [parse_config(value) for value in labels.values]
-    texts = [json.dumps(config, sort_keys=True, default=str) for config in parsed]
-    by_text = dict(zip(texts, parsed, strict=True))
-    ranked = sorted(by_text, key=lambda text: _sort_key(by_text[text]))
-    rank = {text: i for i, text in enumerate(ranked)}
-    codes = np.array([rank[text] for text in texts], dtype=np.int64)[labels.codes]
-    return [by_text[text] for text in ranked], codes
-
-
-def _check_spelling(
-    file: str, split: str, labels: Labels, config_codes: IntArray, rows: IntArray
-) -> None:
+def _check_spelling(table: LongTable) -> None:
     """Refuse one configuration under two names where examples have no ids: were they two, each
     example would count twice."""
-    meant = np.zeros(len(labels.values), dtype=np.int64)
-    meant[labels.codes] = config_codes
-    first: dict[int, int] = {}
-    for code in np.unique(labels.codes[rows]).tolist():
-        other = first.setdefault(int(meant[code]), code)
-        if other != code:
+    twice = table.configurations.spelled_twice()
+    if table.columns.example is None and twice is not None:
+        one, other = (key[0] if len(key) == 1 else key for key in twice)
+        raise TableError(
+            f"{table.file!r}: a configuration has one name, but {one!r} and {other!r} mean the "
+            f"same one. Write it in one way; if they are two, give them labels that are no numbers."
+        )
+
+
+def _with_splits(table: LongTable) -> LongTable:
+    """List the examples of each split, drawing them where no column says which is which."""
+    columns, source = table.columns, table.source
+    if not isinstance(columns.split, str):
+        draw = secrets.randbits(53) if columns.draw is None else columns.draw
+        draw_split(source, table.configurations, table.wanted, columns.split, draw)
+        drawn: dict[str, Sequence[str] | None] = dict.fromkeys(SPLITS)
+        return replace(table, columns=replace(columns, draw=draw), labels=drawn)
+    labels = _split_labels(table)
+    for split in SPLITS:
+        condition = rows_of_split(labels[split])
+        list_examples(source, table.configurations, table.wanted, split, condition)
+    if columns.example is not None:
+        _check_shared(source)
+    return replace(table, labels=labels)
+
+
+def _split_labels(table: LongTable) -> dict[str, list[str]]:
+    """Find how the column of splits writes each of the two."""
+    found = table.source.ask("SELECT CAST(s AS VARCHAR) FROM (SELECT DISTINCT s FROM r)").fetchall()
+    labels: dict[str, list[str]] = {split: [] for split in SPLITS}
+    for (label,) in found:
+        name = str(label).strip().lower()
+        if label is None or name not in labels:
             raise TableError(
-                f"{file!r}: a configuration has one name, but {labels.values[other]!r} and "
-                f"{labels.values[code]!r} mean the same one and both have {split} rows. Write it "
-                f"in one way; if they are two, give them labels that are no numbers."
+                f"{table.file!r}: {table.columns.split} is either 'validation' or 'calibration', "
+                f"but a row has {label!r}. Rename it, or leave such rows out."
             )
-
-
-def _sort_key(config: Mapping[str, Any]) -> list[tuple[str, int, float, str]]:
-    """Make a key that sorts numbers by their size, before texts by their letters."""
-    key = []
-    for name in sorted(config):
-        value = config[name]
-        number = isinstance(value, int | float)
-        key.append((name, int(not number), value if number else 0.0, "" if number else str(value)))
-    return key
-
-
-def _split_codes(file: str, labels: Labels) -> IntArray:
-    """Code the split of every row: 0 for validation, 1 for calibration."""
-    names = [str(value).lower() for value in labels.values]
-    unknown = [
-        value for value, name in zip(labels.values, names, strict=True) if name not in SPLITS
-    ]
-    if unknown:
-        raise TableError(
-            f"{file!r}: split is either 'validation' or 'calibration', but a row has "
-            f"{unknown[0]!r}. Rename it, or leave such rows out."
-        )
-    codes: IntArray = np.array([SPLITS.index(name) for name in names], dtype=np.int64)[labels.codes]
-    for i, split in enumerate(SPLITS):
-        if not (codes == i).any():
+        labels[name].append(label)
+    for split, names in labels.items():
+        if not names:
             raise TableError(
-                f"{file!r} has no {split} rows. Both splits are needed: validation to choose what "
-                f"is tested, calibration to test it."
+                f"{table.file!r} has no {split} rows. Both splits are needed: validation to choose "
+                f"what is tested, calibration to test it."
             )
-    return codes
+    return labels
 
 
-def _examples(file: str, labels: Labels) -> Labels:
-    """Sort ids by size where all are numbers, and as text otherwise."""
-    if any(value is None or not str(value).strip() for value in labels.values):
-        raise TableError(
-            f"{file!r}: some rows have no example id and others do. Give every row one, or leave "
-            f"the column out."
-        )
-    texts = [str(value) for value in labels.values]
-    try:
-        sizes = [float(value) for value in labels.values]
-        if not all(map(math.isfinite, sizes)):
-            raise ValueError
-    except (TypeError, ValueError, OverflowError):
-        sizes = [0.0] * len(texts)
-    # "1" and "01" are two ids of one size.
-    order = sorted(range(len(texts)), key=lambda i: (sizes[i], texts[i]))
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return Labels([labels.values[i] for i in order], rank[labels.codes])
-
-
-def _rectangle(
-    file: str,
-    split: str,
-    configs: Sequence[dict[str, Any]],
-    config_codes: IntArray,
-    examples: Labels | None,
-    rows: IntArray,
-) -> tuple[IntArray, Array | None]:
-    """Find the places of a split's losses in the file, shape (n, m), and the ids of examples."""
-    counts = np.bincount(config_codes[rows], minlength=len(configs))
-    usual = int(np.bincount(counts).argmax())
-    if (counts != counts[0]).any():
-        odd = int(np.flatnonzero(counts != usual)[0])
-        raise TableError(
-            f"{file!r}: every configuration needs the same number of {split} examples, but "
-            f"{configs[odd]} has {counts[odd]} and others have {usual}. Complete or remove it; "
-            f"leave a loss empty where an example does not count."
-        )
-    if examples is None:
-        order = rows[np.argsort(config_codes[rows], kind="stable")]
-        return order.reshape(len(configs), -1), None
-    keys = (examples.codes[rows], config_codes[rows])
-    order = rows[np.lexsort(keys)].reshape(len(configs), -1)
-    ids = examples.codes[order]
-    repeated = np.argwhere(ids[:, 1:] == ids[:, :-1])
-    if len(repeated):
-        row, column = repeated[0]
-        raise TableError(
-            f"{file!r}: a configuration has one row per {split} example, but {configs[row]} has "
-            f"two for example {examples.values[ids[row, column]]!r}. Remove one."
-        )
-    differing = np.argwhere(ids != ids[0])
-    if len(differing):
-        row, column = differing[0]
-        raise TableError(
-            f"{file!r}: every configuration needs the same {split} examples, but {configs[row]} "
-            f"and {configs[0]} differ, as at example {examples.values[ids[row, column]]!r}. "
-            f"Evaluate all of them on the same examples."
-        )
-    texts = np.array([str(value) for value in examples.values], dtype=np.object_)
-    return order, texts[ids[0]]
-
-
-def _check_ids(file: str, validation: Array | None, calibration: Array | None) -> None:
+def _check_shared(source: Source) -> None:
     """Refuse ids that occur in both splits."""
-    if validation is None or calibration is None:
-        return
-    shared = np.intersect1d(validation, calibration)
-    if len(shared):
+    row = source.ask(
+        "SELECT count(*), min(v.t) FROM validation v JOIN calibration c ON v.t = c.t"
+    ).fetchone()
+    assert row is not None
+    shared, first = row
+    if shared:
         raise LeakageError(
-            f"{file!r}: validation and calibration must not share examples, but {len(shared)} ids "
-            f"occur in both, such as {str(shared[0])!r}. Remove them from one of the two; if "
-            f"they are different examples that are counted from 0 in each split, give them ids of "
-            f"their own, or leave the column example out."
+            f"{source.name!r}: validation and calibration must not share examples, but {shared} "
+            f"ids occur in both, such as {first!r}. Remove them from one of the two; if they are "
+            f"different examples that are counted from 0 in each split, give them ids of their "
+            f"own, or leave the column out."
         )

@@ -33,16 +33,15 @@ def figures_of(selection: Selection) -> list[Figure]:
     validation, background = selection.validation, selection.background
     configs = selection.candidates
     n_risks = len(plan.problem.risks)
-    shown = [
-        Figure(
-            "The trade-off",
+    shown = []
+    if plan.n_validation:  # with a known order, validation data may say nothing of the risks
+        words = (
             "Every configuration on validation data. Numbers are positions in the test; rings mark "
-            "what was tested. Around the dashed line the test is a close call.",
-            trade_off(plan, result, validation, chosen, background),
-            n_risks,
+            "what was tested. Around the dashed line the test is a close call."
         )
-    ]
-    if n_risks == 2:
+        plane = trade_off(plan, result, validation, chosen, background)
+        shown.append(Figure("The trade-off", words, plane, n_risks))
+    if plan.n_validation and n_risks == 2:
         words = "Where both limits are kept on validation data, and at what cost."
         plane = risk_plane(plan, result, validation, chosen, background)
         shown.append(Figure("Both risks", words, plane, 1))

@@ -87,6 +87,11 @@ def how_to_check(selection: Selection) -> str:
         else " It goes by risks that were smoothed over neighbouring configurations; they are "
         "computed again from validation losses and configurations."
     )
+    origin = (
+        "known beforehand"
+        if certificate.known_order
+        else f"fixed from {certificate.n_validation:,} validation examples"
+    )
     return f"""<section><h2>How to check it</h2>
 <p>The test can be repeated by anybody who has the losses. Save the
 <a class="save" download="certificate.json" 
@@ -95,7 +100,7 @@ as <code>certificate.json</code>, and run</p>
 <pre>riskpilot verify certificate.json --losses LOSSES</pre>
 <p>where LOSSES is the table of losses, or the storage of the study. It reports every difference.
 The order of {len(certificate.candidates):,} candidates, out of {certificate.n_configs:,}
-configurations, was fixed from {certificate.n_validation:,} validation examples before the
+configurations, was {origin} before the
 {certificate.n_calibration:,} calibration examples were opened; the procedure is
 {escaped(str(certificate.procedure["name"]).replace("_", " "))}.{smoothed}</p>
 <details><summary>The certificate</summary><pre>{escaped(text)}</pre></details></section>"""

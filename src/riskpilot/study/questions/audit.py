@@ -27,14 +27,23 @@ from riskpilot.guarantee import (
 )
 from riskpilot.losses import LossMapping, ValidationLosses
 from riskpilot.problem import Problem
-from riskpilot.selection import Brought, Configs, Verification, compare
+from riskpilot.selection import (
+    Brought,
+    Configs,
+    Verification,
+    compare,
+    ledger_beside,
+    read_ledger,
+    wanted_columns,
+    whole_table,
+)
 from riskpilot.study.as_tables import is_storage, open_study, study_losses
 from riskpilot.study.kept.records import Record, problem_of, record_again, settings_of
 from riskpilot.study.kept.trials import Finished, finished
 from riskpilot.study.questions.asking import space_as_json, space_from_json
 from riskpilot.study.questions.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
 from riskpilot.study.smoothing import smoothed_risks
-from riskpilot.tables import read_losses
+from riskpilot.tables import Columns, is_archive, open_table
 
 
 def verify(
@@ -132,15 +141,83 @@ def audit(
         study = open_study(losses, study_name, artifacts)
         return verify(certificate, study=study, seal=sealed)
     problem = Problem.from_dict(certificate.problem)
-    table = read_losses(losses, problem.labels)
-    table = table.only([*problem.names, *problem.beside], problem.minimize)
-    return verify(
-        certificate,
-        validation=table.validation,
-        calibration=table.calibration,
-        configs=table.configs,
-        seal=sealed,
-    )
+    if certificate.table is not None and certificate.table["kind"] == "counts":
+        raise CertificateError(
+            "The certificate was made of counts, which no file of losses holds. Check it against "
+            "the counts: riskpilot.verify(certificate, validation=..., calibration=...)."
+        )
+    if certificate.table is not None and not is_archive(losses):
+        found = _audit_long_table(certificate, problem, losses, sealed)
+    else:
+        table = whole_table(problem, losses)
+        found = verify(
+            certificate,
+            validation=table.validation,
+            calibration=table.calibration,
+            configs=table.configs,
+            seal=sealed,
+        )
+    return _with_ledger(found, certificate, ledger_beside(losses))
+
+
+def _audit_long_table(
+    certificate: Certificate, problem: Problem, losses: str, seal: Seal | None
+) -> Verification:
+    """Compute a certificate again from a long table, read as it was when the question was asked."""
+    assert certificate.table is not None
+    columns = Columns.from_dict(certificate.table)
+    rows = [candidate["row"] for candidate in certificate.candidates]
+    with open_table(losses, columns, wanted_columns(problem)) as table:
+        if rows and max(rows) >= len(table.configs):
+            return Verification(
+                (
+                    f"the table has {len(table.configs):,} configurations, the certificate says "
+                    f"that {certificate.n_configs:,} were considered",
+                )
+            )
+        return verify(
+            certificate,
+            validation=table.read("validation", free=problem.minimize),
+            calibration=table.read("calibration", rows=rows, free=problem.minimize),
+            configs=table.configs,
+            seal=seal,
+        )
+
+
+_FILE_LEDGER_KNOWS = "number, date and versions, which the ledger beside the table knows"
+_FILE_LEDGER_IS_OLD = (
+    "that nobody wrote the ledger beside the table anew; an earlier copy of it would show it"
+)
+
+
+def _with_ledger(found: Verification, certificate: Certificate, path: Path) -> Verification:
+    """Compare a certificate with the ledger beside the table, where it names one that is there."""
+    if _FILE_LEDGER_KNOWS not in found.trusted or not path.exists():
+        return found
+    differences = _differences_from_file_ledger(certificate, path)
+    trusted = [_FILE_LEDGER_IS_OLD if one == _FILE_LEDGER_KNOWS else one for one in found.trusted]
+    return Verification((*found.differences, *differences), tuple(trusted))
+
+
+def _differences_from_file_ledger(certificate: Certificate, path: Path) -> list[str]:
+    """Describe what the entry of a question in a ledger beside a table says otherwise."""
+    named = certificate.use["ledger"]
+    entry = next((one for one in read_ledger(path) if one["digest"] == named), None)
+    if entry is None:
+        return ["the ledger beside the table has no such question"]
+    expected = {
+        "use": certificate.use["number"],
+        "plan": certificate.plan_digest,
+        "calibration": certificate.calibration_digest,
+        "created": certificate.created,
+        "versions": certificate.versions,
+    }
+    return [
+        f"the ledger beside the table has the {_ENTRY_WORDS.get(name, name)} {entry[name]}, the "
+        f"certificate has {value}"
+        for name, value in expected.items()
+        if entry[name] != value
+    ]
 
 
 def _was_certificate(text: str) -> bool:
@@ -398,6 +475,8 @@ def _trusted(
             f"that the procedure {own!r} keeps the chance of any false pass at delta: it is not "
             f"riskpilot's own"
         )
+    if certificate.known_order:
+        trusted.append("that the testing order was known before any of the losses")
     if study is not None and seal is None:
         trusted.append(
             "that nobody wrote the whole storage anew, ledger included; a seal made beforehand or "
@@ -405,8 +484,10 @@ def _trusted(
         )
     if study is None and certificate.trials is None:
         trusted.append(
-            "date and versions, and that no other question was put to the same losses: a table "
-            "keeps no ledger"
+            "date and versions, and that no other question was put to the same losses: there is "
+            "no ledger"
+            if certificate.use["ledger"] is None
+            else _FILE_LEDGER_KNOWS
         )
     elif study is None:
         trusted.append(

@@ -1,0 +1,156 @@
+"""The ledger beside a table of losses: every question that was put to it, in a chain."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from riskpilot.common import (
+    ShapeError,
+    anything,
+    digest,
+    digest_of,
+    list_of,
+    moment,
+    one_at_a_time,
+    optional,
+    parse,
+    read_json_file,
+    reason_of,
+    record,
+    shown_safely,
+    text,
+    whole,
+    write_whole,
+)
+from riskpilot.errors import TableError, shown
+from riskpilot.guarantee import CONTENT, VERSIONS, Question, Use, stamp
+
+_ENTRY = record(
+    use=whole(1),
+    question=digest,
+    problem=text,
+    **CONTENT,
+    table=optional(anything),
+    calibration=digest,
+    created=moment,
+    versions=VERSIONS,
+    previous=text,
+    digest=digest,
+)
+
+
+def ledger_beside(path: str | Path) -> Path:
+    """Return where the ledger of a table lies.
+
+    >>> str(ledger_beside("runs/losses.csv"))
+    'runs/losses.csv.ledger.json'
+    """
+    place = Path(path)
+    return place.with_name(f"{place.name}.ledger.json")
+
+
+def ledger_place(ledger: Any) -> Path | None:
+    """Return the path of a ledger as it was given, or None where no count is kept."""
+    if ledger is None or isinstance(ledger, Path):
+        return ledger
+    if not isinstance(ledger, str):
+        raise TableError(
+            f"ledger is the file that counts the questions to a table, or None, but it is "
+            f"{shown(ledger)}. Give its path, or leave it out."
+        )
+    return Path(ledger)
+
+
+def enter(path: Path, question: Question, opened: str) -> Use:
+    """Record a question before its answer is known; the same one keeps its number and date.
+
+    ``opened``: the digest of the calibration losses of the candidates, in testing order.
+    """
+    entry = _recorded(read_ledger(path), question, opened)
+    return use_of(_add(path, question, opened) if entry is None else entry)
+
+
+def _recorded(
+    entries: Sequence[dict[str, Any]], question: Question, opened: str
+) -> dict[str, Any] | None:
+    """Find the entry of a question that was put to the same calibration losses before."""
+    asked = question.entry["question"]
+    same = (e for e in entries if (e["question"], e["calibration"]) == (asked, opened))
+    return next(same, None)
+
+
+def _add(path: Path, question: Question, opened: str) -> dict[str, Any]:
+    """Write the entry of a new question, while no other process can write one."""
+    try:
+        with one_at_a_time(path):
+            entries = read_ledger(path)  # again: another process may have written in the meantime
+            recorded = _recorded(entries, question, opened)
+            if recorded is not None:
+                return recorded
+            entry = {
+                "use": len(entries) + 1,
+                **question.entry,
+                "table": None if question.table is None else dict(question.table),
+                "calibration": opened,
+                **stamp(),
+                "previous": entries[-1]["digest"] if entries else "",
+            }
+            entry["digest"] = digest_of(entry)
+            written = json.dumps([*entries, entry], indent=2, allow_nan=False)
+            write_whole(path, f"{written}\n")
+            return entry
+    except OSError as error:
+        raise TableError(
+            f"The ledger of the table cannot be written to {shown_safely(path)}: "
+            f"{reason_of(error)}. Copy the table to a folder that can be written, or go without a "
+            f"ledger: --no-ledger, or ledger=None."
+        ) from error
+
+
+def read_ledger(path: Path) -> list[dict[str, Any]]:
+    """Read the questions of a ledger, oldest first; none where it is not there yet."""
+    try:
+        entries = parse(read_json_file(path, "The ledger", TableError))
+    except FileNotFoundError:
+        return []
+    except TableError:
+        raise
+    except (OSError, TypeError, ValueError) as error:
+        raise _changed(path, str(error)) from error
+    try:
+        list_of(_ENTRY)(entries, "the list of entries")
+    except ShapeError as error:
+        raise _changed(path, str(error)) from None
+    previous = ""
+    for number, entry in enumerate(entries, 1):
+        rest = {name: value for name, value in entry.items() if name != "digest"}
+        in_place = entry["use"] == number and entry["previous"] == previous
+        if not in_place or entry["digest"] != digest_of(rest):
+            raise _changed(path, f"entry {number} is not the one that was written")
+        previous = entry["digest"]
+    return list(entries)
+
+
+def use_of(entry: Mapping[str, Any]) -> Use:
+    """Return which use of the calibration data an entry is."""
+    return Use(entry["use"], entry["digest"], (), entry["created"], entry["versions"])
+
+
+def recorded_draw(path: Path, table: Mapping[str, Any]) -> int | None:
+    """Find the seed with which the examples of a table were drawn before, for the same share."""
+    wanted = {name: table[name] for name in ("example", "split")}
+    for entry in read_ledger(path):
+        known = entry["table"]
+        if isinstance(known, Mapping) and {name: known.get(name) for name in wanted} == wanted:
+            draw = known.get("draw")
+            return int(draw) if draw is not None else None
+    return None
+
+
+def _changed(path: Path, reason: str) -> TableError:
+    """Make the error of a ledger that is not as it was written."""
+    return TableError(
+        f"The ledger {str(path)!r} was changed: {reason}. Restore it from a copy; without its "
+        f"ledger nobody can say how often the calibration data was used."
+    )

@@ -1,0 +1,189 @@
+"""Selecting from a long table: a frame, or a file that may have more rows than memory holds."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from riskpilot.errors import ProblemError, TableError
+from riskpilot.guarantee import (
+    Procedure,
+    Question,
+    check_procedure,
+    check_seed,
+    fixed_sequence,
+    freeze_plan,
+    run_test,
+)
+from riskpilot.losses import calibration_losses, check_disjoint, validation_losses
+from riskpilot.problem import Problem, Risk
+from riskpilot.selection.file_ledger import enter, ledger_beside, ledger_place, recorded_draw
+from riskpilot.selection.from_table import check_limits, every_config
+from riskpilot.selection.verdict import Selection, conclude
+from riskpilot.statistics import Mean, WorstGroup
+from riskpilot.tables import (
+    LongTable,
+    LossTable,
+    Wanted,
+    named_columns,
+    open_table,
+    read_losses,
+)
+
+
+def select_from_frame(
+    problem: Problem,
+    frame: Any,
+    *,
+    config: str | Sequence[str],
+    example: str | None,
+    split: str | float = "split",
+    procedure: Procedure = fixed_sequence,
+    seed: int = 0,
+    ledger: str | Path | None = "beside",
+) -> Selection:
+    """Select among configurations whose losses stand in a table, one row for each example.
+
+    Validation losses are read first, and the test is settled by them. Only then are calibration
+    losses read, those of the tested configurations alone. A column holds what its name says: under
+    a lower limit, such as ``Risk("correct", at_least=0.85)``, 1 is good.
+
+    Parameters
+    ----------
+    problem : Problem
+        The risks with their limits, the free objective, and delta. Their names are columns.
+    frame : frame, relation, str or Path
+        A pandas, Polars or Arrow table, a DuckDB relation, or the path of a .csv, .parquet, .json
+        or .jsonl file, a glob of such files, or an address that DuckDB reads.
+    config : str or sequence of str
+        The columns that make up a configuration. The one column "config" holds JSON objects or
+        labels.
+    example : str, or None
+        The column of the examples' ids; None where a file lists the examples of every
+        configuration in one order.
+    split : str or float, default "split"
+        The column that says validation or calibration; or the share of the examples that is drawn
+        for validation. The draw is recorded in the certificate.
+    procedure : Procedure, default fixed_sequence
+        How several candidates are tested.
+    seed : int, default 0
+        Another seed makes another draw of the order in which bets see the calibration examples. A
+        split is drawn from a seed other than 0. Where it is 0, the draw is that of the ledger, and
+        a fresh one where the ledger has none.
+    ledger : str, Path or None, default "beside"
+        The file that counts the questions to this table. By default it lies beside a local file,
+        named after it; frames, globs and addresses have none. None keeps no count.
+
+    Returns
+    -------
+    Selection
+        What was chosen, with its certificate; its ``config`` is None where nothing passed.
+
+    Raises
+    ------
+    ProblemError
+        If the problem or the seed cannot be used, or a limit is open.
+    TableError
+        If the table lacks a column, a row or an id, or cannot be read.
+    LossError
+        If losses are outside their range, or missing where every example counts.
+    LeakageError
+        If validation and calibration share examples.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> rows = duckdb.sql('''
+    ...     SELECT model, question, question % 2 AS half, 1.0 + (model = 'large')::INT AS cost,
+    ...            (hash(question) % 100 >= if(model = 'large', 5, 30))::INT AS correct
+    ...     FROM range(4000) numbers(question), (VALUES ('small'), ('large')) models(model)
+    ... ''')
+    >>> selection = select_from_frame(
+    ...     Problem([Risk("correct", at_least=0.9)], minimize="cost"),
+    ...     rows,
+    ...     config=["model"],
+    ...     example="question",
+    ...     split=0.5,
+    ...     seed=1,
+    ... )
+    >>> selection.config
+    {'model': 'large'}
+    """
+    if not isinstance(problem, Problem):
+        raise ProblemError(
+            f"select_from_frame takes a Problem first, but got a {type(problem).__name__}. "
+            f'Write Problem([Risk("error", limit=0.1)], minimize="cost").'
+        )
+    check_limits(problem)
+    check_procedure(procedure)
+    seed = check_seed(seed)
+    columns = named_columns(config, example, split)
+    counted_in = _ledger(frame, ledger)
+    if not isinstance(split, str):
+        draw = seed or (counted_in and recorded_draw(counted_in, columns.to_dict())) or None
+        columns = replace(columns, draw=draw)
+    if example is None and not isinstance(frame, str | Path):
+        raise TableError(
+            "The rows of a frame are told apart by the ids of their examples, but example is None. "
+            'Name their column: example="question_id".'
+        )
+    with open_table(frame, columns, wanted_columns(problem)) as table:
+        return _select(problem, table, procedure, seed, counted_in)
+
+
+def _ledger(frame: Any, ledger: str | Path | None) -> Path | None:
+    """Find the file that counts the questions to a table, if there is one."""
+    if not isinstance(ledger, str) or ledger != "beside":
+        return ledger_place(ledger)
+    return ledger_beside(frame) if isinstance(frame, str | Path) and _is_file(frame) else None
+
+
+def _is_file(path: str | Path) -> bool:
+    """Say whether a path is that of one local file."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _select(
+    problem: Problem, table: LongTable, procedure: Procedure, seed: int, ledger: Path | None
+) -> Selection:
+    """Settle the test by validation losses, then read the calibration losses of its candidates."""
+    seen = validation_losses(problem, table.read("validation", free=problem.minimize))
+    plan = freeze_plan(seen, procedure=procedure, seed=seed)
+    columns = table.columns.to_dict()
+    question = Question(problem, plan, procedure, table.configs, table=columns)
+    sealed = calibration_losses(
+        problem, table.read("calibration", rows=plan.order, free=problem.minimize)
+    )
+    check_disjoint(seen, sealed, plan.order)
+    use = None if ledger is None else enter(ledger, question, sealed.digest())
+    result = run_test(plan, sealed, procedure, rows=range(len(plan.order)))
+    background = every_config(table.configs, seen.n_configs)
+    return conclude(question, seen, result, use, background)
+
+
+def whole_table(problem: Problem, path: str | Path) -> LossTable:
+    """Read a table of losses whole, and keep what a problem needs of it."""
+    table = read_losses(path, problem.labels)
+    return table.only([*problem.names, *problem.beside], problem.minimize)
+
+
+def wanted_columns(problem: Problem) -> Wanted:
+    """Name the columns that a problem needs of a long table."""
+    turned = frozenset(risk.name for risk in problem.risks if _holds_good(risk))
+    return Wanted((*problem.names, problem.minimize), problem.labels, problem.numbers, turned)
+
+
+def _holds_good(risk: Risk) -> bool:
+    """Say whether the column of a risk holds what is good, so that its losses are one minus it."""
+    if not risk.losses_are_complement:
+        return False
+    if not isinstance(risk.statistic, Mean | WorstGroup):
+        raise ProblemError(
+            f"A column {risk.name!r} holds what its name says, which is better when larger, and "
+            f"for a {type(risk.statistic).__name__} it is not plain how losses follow from it. "
+            f"Write the losses, one minus it, into a column of their own and limit that."
+        )
+    return True

@@ -1,0 +1,110 @@
+"""The cells of a table: which types of columns can be read, and texts that are numbers."""
+
+from collections.abc import Sequence
+
+from riskpilot.errors import TableError
+from riskpilot.tables.columns import Columns, Wanted
+from riskpilot.tables.sources import Source, identifier, text
+
+_WHOLE = {
+    "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"
+}  # fmt: skip
+_LONG = {"UBIGINT", "HUGEINT", "UHUGEINT"}
+_FLOATS = {"FLOAT", "DOUBLE"}
+# Where a cell of a file is no number, DuckDB stops with this word and the text of the cell.
+_MARK = "riskpilot-no-number:"
+
+
+def is_numeric(kind: str) -> bool:
+    """Say whether a type of DuckDB holds numbers or truth values."""
+    return (
+        kind in _WHOLE or kind in _LONG or kind in _FLOATS
+        or kind in ("BOOLEAN", '"NULL"', "NULL") or kind.startswith("DECIMAL")
+    )  # fmt: skip
+
+
+def is_name_type(kind: str) -> bool:
+    """Say whether the values of a type can name configurations, examples and groups."""
+    others = ("DATE", "UUID", "TIMESTAMP", "TIME")
+    return (
+        is_numeric(kind) or kind == "VARCHAR" or kind.startswith("ENUM") or kind.startswith(others)
+    )
+
+
+def check_types(source: Source, columns: Columns, losses: Sequence[str], wanted: Wanted) -> None:
+    """Refuse columns whose values are neither numbers nor names."""
+    for name in (*columns.names, *wanted.texts):
+        kind = source.types[name]
+        if not is_name_type(kind):
+            raise TableError(
+                f"{source.name!r}: the column {name!r} must hold text or numbers, but its type is "
+                f"{kind}. Write a configuration as the text of a JSON object."
+            )
+    for name in (*losses, *wanted.numbers):
+        kind = source.types[name]
+        if not source.texts and not is_numeric(kind):
+            raise TableError(
+                f"{source.name!r}: the losses of {name!r} must be numbers or booleans, but their "
+                f"type is {kind}. Convert the column, or remove it; a column of groups is named: "
+                f"read_losses(path, groups=[{name!r}])."
+            )
+
+
+def cell(source: Source, name: str, *, turned: bool = False) -> str:
+    """Write in SQL how the number of a cell is read; ``turned``: one minus it is the loss.
+
+    Whole numbers stay whole, and floats stay in their precision, in which the ends of ranges are
+    read; what is missing is NULL.
+    """
+    column, kind = identifier(name), source.types[name]
+    if source.texts:
+        number = _number_of_text(column)
+    elif kind == "BOOLEAN":
+        number = f"CAST({column} AS TINYINT)"
+    elif kind in _FLOATS:
+        number = f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
+    elif kind in _LONG:
+        number = f"CAST({column} AS BIGINT)"
+    elif kind in _WHOLE:
+        number = column
+    else:
+        number = f"CAST({column} AS DOUBLE)"
+    return f"1 - ({number})" if turned else number
+
+
+def _number_of_text(column: str) -> str:
+    """Read a text as a number, words for truth values and for nothing included."""
+    return (
+        f"CASE WHEN TRY_CAST({column} AS DOUBLE) IS NOT NULL THEN "
+        f"CASE WHEN isnan(TRY_CAST({column} AS DOUBLE)) THEN NULL "
+        f"ELSE TRY_CAST({column} AS DOUBLE) END "
+        f"WHEN {column} IS NULL THEN NULL "
+        f"ELSE CASE lower(trim({column})) WHEN 'true' THEN CAST(1 AS DOUBLE) "
+        f"WHEN 'false' THEN CAST(0 AS DOUBLE) WHEN '' THEN NULL WHEN 'null' THEN NULL "
+        f"WHEN 'none' THEN NULL WHEN 'na' THEN NULL "
+        f"ELSE error({text(_MARK)} || {column}) END END"
+    )
+
+
+def found_number(source: Source, names: Sequence[str], error: TableError) -> TableError:
+    """Find the line of a cell that is no number, for the message; the error itself otherwise."""
+    if not source.texts or _MARK not in str(error.__cause__):
+        return error
+    for name in names:
+        column = identifier(name)
+        odd = (
+            f"TRY_CAST({column} AS DOUBLE) IS NULL AND {column} IS NOT NULL AND "
+            f"lower(trim({column})) NOT IN ('true', 'false', '', 'null', 'none', 'na')"
+        )
+        row = source.ask(
+            f"SELECT line, {column} FROM (SELECT *, row_number() OVER () + 1 AS line "
+            f"FROM {source.rows}) WHERE {odd} ORDER BY line LIMIT 1"
+        ).fetchone()
+        if row is not None:
+            shown = row[1] if len(row[1]) <= 60 else f"{row[1][:57]}..."
+            return TableError(
+                f"{source.name!r}: the losses of {name!r} must be numbers, or empty where there is "
+                f"none, but line {row[0]} has {shown!r}. Correct or remove it; a column of groups "
+                f"is named: read_losses(path, groups=[{name!r}])."
+            )
+    return error

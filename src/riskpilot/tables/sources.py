@@ -1,0 +1,301 @@
+"""Where the rows of a table come from: files, globs, buckets, frames and relations, by DuckDB."""
+
+import csv
+import gzip
+import re
+import shutil
+import tempfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from riskpilot.errors import TableError, shown
+
+_KINDS = {
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
+_COMPRESSED = (".gz", ".zst")
+_ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
+# DuckDB spills to disk what it cannot hold in this much memory.
+_MEMORY = "512MB"
+# What a CSV file is written in: never guessed, so that no value decides how others are read.
+_DIALECT = "auto_detect = false, delim = ',', quote = '\"', escape = '\"'"
+_LONGEST_HEADER = 1 << 18
+_NOT_A_LINE = "\x1f"  # a delimiter that no header holds: a line comes back whole
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows that DuckDB can read.
+
+    ``name``: what messages call them. ``connection``: where SQL is run. ``rows``: the expression
+    after FROM. ``types``: DuckDB's name of the type of each column. ``texts``: whether all values
+    are texts as a file wrote them. ``order``: the expression that gives the order of the rows,
+    where there is one. ``folder``: for temporary files.
+    """
+
+    name: str
+    connection: duckdb.DuckDBPyConnection
+    rows: str
+    types: Mapping[str, str]
+    folder: Path
+    texts: bool = False
+    order: str | None = None
+    relation: duckdb.DuckDBPyRelation | None = None
+
+    def ask(self, query: str, values: Sequence[Any] = ()) -> duckdb.DuckDBPyConnection:
+        """Run a query; what goes wrong in it is said in riskpilot's words."""
+        try:
+            return self.connection.execute(query, list(values))
+        except duckdb.Error as error:
+            raise self.unreadable(error) from error
+
+    def unreadable(self, error: duckdb.Error) -> TableError:
+        """Say in words why the rows cannot be read."""
+        return TableError(_in_words(self.name, str(error)))
+
+    def stored(self, selected: Sequence[str], *, keep_order: bool) -> "Source":
+        """Write some expressions of every row to a temporary Parquet file, and read that instead.
+
+        Text is read once this way, and a relation is asked once, on its own connection.
+        """
+        path = self.folder / f"rows-{len(list(self.folder.iterdir()))}.parquet"
+        listed = ", ".join(selected)
+        if self.relation is not None:
+            try:
+                self.relation.project(listed).write_parquet(str(path))
+            except duckdb.Error as error:
+                raise self.unreadable(error) from error
+        else:
+            self.ask(f"SET preserve_insertion_order = {keep_order}")
+            by = f" ORDER BY {self.order}" if keep_order and self.order and not self.texts else ""
+            self.ask(f"COPY (SELECT {listed} FROM {self.rows}{by}) TO {text(str(path))}")
+        rows = f"read_parquet({text(str(path))}, file_row_number = true)"
+        stored = replace(self, rows=rows, order="file_row_number", texts=False, relation=None)
+        return replace(stored, types=_types(stored))
+
+
+def identifier(name: str) -> str:
+    """Write a name of a column in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """Write a text in SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def kind_of(path: str) -> str | None:
+    """Say how a file is written, by the ending of its name; None where that is not known."""
+    place = Path(path)
+    while place.suffix.lower() in _COMPRESSED:
+        place = place.with_suffix("")
+    return _KINDS.get(place.suffix.lower())
+
+
+def is_address(path: str) -> bool:
+    """Say whether a path is an address of a bucket or a server, such as s3://bucket/file."""
+    return _ADDRESS.match(path) is not None
+
+
+def column_names(table: Any) -> list[str]:
+    """List the names of a table's columns."""
+    with open_source(table) as source:
+        return list(source.types)
+
+
+@contextmanager
+def open_source(table: Any) -> Iterator[Source]:
+    """Open a path, a frame or a relation; what is temporary goes when it is closed."""
+    with tempfile.TemporaryDirectory(prefix="riskpilot-") as folder:
+        spilled = str(Path(folder) / "spilled")
+        connection = duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": spilled})
+        try:
+            yield _opened(table, connection, Path(folder))
+        finally:
+            connection.close()
+
+
+def _opened(table: Any, connection: duckdb.DuckDBPyConnection, folder: Path) -> Source:
+    """Find out what a table is, and which columns it has."""
+    if isinstance(table, str | Path):
+        return _open_path(str(table), connection, folder)
+    if isinstance(table, duckdb.DuckDBPyRelation):
+        types = dict(zip(table.columns, map(str, table.types), strict=True))
+        return Source("the relation", connection, "", types, folder, relation=table)
+    try:
+        connection.register("frame", table)
+    except (duckdb.Error, TypeError, ValueError, ImportError) as error:
+        raise TableError(
+            f"A table is a pandas, Polars or Arrow table, a DuckDB relation, or the path of a "
+            f"file, but this is a {type(table).__name__}: {shown(str(error))}. Convert it to one."
+        ) from error
+    source = Source("the frame", connection, "frame", {}, folder)
+    return replace(source, types=_types(source))
+
+
+def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -> Source:
+    """Open a file, a glob of files, or an address."""
+    kind = kind_of(path)
+    name = path.rsplit("/", 1)[-1]
+    if kind is None:
+        raise TableError(
+            f"A table of losses is an .npz, .csv, .parquet, .json or .jsonl file, but this is "
+            f"{path!r}. Save the losses with riskpilot.tables.save_losses, or in one of these "
+            f"forms."
+        )
+    source = Source(name, connection, "", {}, folder)
+    files = _files(source, path)
+    place = text(path)
+    if kind == "parquet":
+        source = replace(
+            source,
+            rows=f"read_parquet({place}, filename = 'riskpilot_file', file_row_number = true)",
+            order="riskpilot_file, file_row_number",
+        )
+        return replace(source, types=_types(source))
+    _check_room(source, files)
+    if kind == "json":
+        found = _types(replace(source, rows=f"read_json({place})"))
+        columns = _as_texts(found)
+        rows = f"read_json({place}, columns = {columns})"
+    else:
+        found = dict.fromkeys(_header(source, files), "VARCHAR")
+        rows = f"read_csv({place}, header = true, columns = {_as_texts(found)}, {_DIALECT})"
+    types = dict.fromkeys(found, "VARCHAR")
+    return replace(source, rows=rows, types=types, texts=True, order="")
+
+
+def _files(source: Source, path: str) -> list[str]:
+    """List the files that a path means; an address is left to DuckDB."""
+    if is_address(path):
+        return [path]
+    if Path(path).is_file():
+        return [path]
+    found = [row[0] for row in source.ask("SELECT file FROM glob(?) ORDER BY 1", [path]).fetchall()]
+    # A folder or a device may have a name that fits, too.
+    found = [file for file in found if Path(file).is_file()]
+    if not found:
+        raise TableError(
+            f"There is no file {path!r}. Give the path of a table of losses, relative to "
+            f"the folder in which the command runs."
+        )
+    return found
+
+
+def _check_room(source: Source, files: Sequence[str]) -> None:
+    """Refuse text that the disk cannot take: its rows are kept in a temporary file."""
+    size = sum(Path(file).stat().st_size for file in files if not is_address(file))
+    free = shutil.disk_usage(source.folder).free
+    if size > free:
+        raise TableError(
+            f"{source.name!r} claims {size / 2**30:,.1f} GiB, and its rows are kept in a temporary "
+            f"file while they are read, but {str(source.folder.parent)!r} has room for "
+            f"{free / 2**30:,.1f} GiB. Write it as a .parquet file, or set TMPDIR to a larger disk."
+        )
+
+
+def _first_line(source: Source, file: str) -> str:
+    """Read the first line of a CSV file, and no more of it than a header may be long."""
+    ending = Path(file).suffix.lower()
+    if is_address(file) or ending == ".zst":  # what Python cannot open is DuckDB's
+        row = source.ask(
+            f"SELECT line FROM read_csv({text(file)}, auto_detect = false, header = false, "
+            f"delim = {text(_NOT_A_LINE)}, quote = '', escape = '', "
+            f"max_line_size = {_LONGEST_HEADER}, columns = {{'line': 'VARCHAR'}}) LIMIT 1"
+        ).fetchone()
+        return "" if row is None or row[0] is None else str(row[0])
+    try:
+        with (gzip.open if ending == ".gz" else open)(file, "rb") as stream:
+            start = stream.readline(_LONGEST_HEADER)
+    except (OSError, EOFError, zlib.error) as error:
+        raise TableError(_in_words(source.name, str(error))) from error
+    line = re.split(b"[\\r\\n]", start, maxsplit=1)[0]
+    if len(line) == _LONGEST_HEADER:
+        raise TableError(
+            f"{source.name!r}: the first line of a CSV file names its columns, but its first "
+            f"{_LONGEST_HEADER:,} bytes have no end of a line. Write one row per line."
+        )
+    try:
+        return line.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TableError(_in_words(source.name, f"unicode: {error}")) from error
+
+
+def _header(source: Source, files: Sequence[str]) -> list[str]:
+    """Read the names of the columns of CSV files, which must be those of all of them."""
+    headers = []
+    for file in files:
+        line = _first_line(source, file)
+        headers.append([field.strip() for field in next(csv.reader([line]), [])])
+    odd = next((i for i, header in enumerate(headers) if header != headers[0]), None)
+    if odd is not None:
+        raise TableError(
+            f"{source.name!r}: files that are read as one table need the same columns in the same "
+            f"order, but {Path(files[odd]).name!r} has {', '.join(headers[odd])} and "
+            f"{Path(files[0]).name!r} has {', '.join(headers[0])}. Write them alike."
+        )
+    header = headers[0]
+    twice = next((name for name, times in Counter(header).items() if times > 1), None)
+    if twice is not None:
+        raise TableError(
+            f"{source.name!r} has two columns named {twice!r}. Give every column a name of its own."
+        )
+    return header
+
+
+def _types(source: Source) -> dict[str, str]:
+    """Find the type of every column."""
+    described = source.ask(f"DESCRIBE SELECT * FROM {source.rows}").fetchall()
+    added = {"riskpilot_file", "file_row_number"} if "read_parquet" in source.rows else set()
+    return {
+        row[0]: row[1]
+        for row in described
+        # pandas adds columns of its own for its index
+        if row[0] not in added and not row[0].startswith("__index_level_")
+    }
+
+
+def _as_texts(names: Mapping[str, str]) -> str:
+    """Write the columns of a file, all of them texts, as DuckDB's readers take them."""
+    return "{" + ", ".join(f"{text(name)}: 'VARCHAR'" for name in names) + "}"
+
+
+def _in_words(name: str, message: str) -> str:
+    """Turn what DuckDB says of rows that it cannot read into the rule and the way out."""
+    wide = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
+    if wide:
+        line = re.search(r"Original Line: (.*)", message)
+        row = "" if line is None else f" {_shorten(line[1].strip())!r}"
+        return (
+            f"{name!r}: every row needs {wide[1]} fields, one per column, but the row{row} has "
+            f"{wide[2]}. Complete it, or quote its commas."
+        )
+    if "utf-8" in message.lower() or "unicode" in message.lower():
+        return f"{name!r} is not text in UTF-8 (invalid bytes). Save it with UTF-8 encoding."
+    first = _shorten(" ".join(message.split()), 200)
+    if "parquet" in message.lower():
+        return (
+            f"{name!r} is no complete Parquet file ({first}). It may have been cut short while it "
+            f"was written or copied: take the original again."
+        )
+    return (
+        f"{name!r} cannot be read as a table: {first}. Check that it is there, whole, and written "
+        f"as its name says; a CSV has commas between fields and double quotes around text that "
+        f"holds commas."
+    )
+
+
+def _shorten(text: str, longest: int = 60) -> str:
+    """Cut a text to at most so many characters."""
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
