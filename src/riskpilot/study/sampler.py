@@ -32,7 +32,13 @@ from riskpilot.search import (
     without_limits,
 )
 from riskpilot.study.kept.records import problem_of, settings_of
-from riskpilot.study.kept.trials import PROPOSAL_KEY, has_losses, shared_space, trials_of
+from riskpilot.study.kept.trials import (
+    PROPOSAL_KEY,
+    finished_with_losses,
+    has_losses,
+    study_space,
+    trials_of,
+)
 from riskpilot.study.proposals import best_new_point
 from riskpilot.study.space import Space, from_unit
 from riskpilot.study.storages import (
@@ -41,7 +47,7 @@ from riskpilot.study.storages import (
     set_trial_state,
     set_trial_system_attr,
 )
-from riskpilot.study.survey import Survey, survey, with_pending
+from riskpilot.study.survey import Survey, branched_space, survey, with_pending
 
 LARGEST_SEED = 2**64 - 1
 # No study has more trials than this; a larger pool would only fill the memory.
@@ -151,7 +157,7 @@ class GuidedSampler(BaseSampler):
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         trials = trials_of(study)
-        space = shared_space(study)
+        space = study_space(study)
         if trial.number < self._pool_size(space) or not _enough(trials):
             return {}
         return space
@@ -166,9 +172,10 @@ class GuidedSampler(BaseSampler):
         rng = self._rng(trial, "proposal")
         with one_thread():
             # Other workers need not wait while this one reads the trials and fits its surrogates.
-            cover = Space(search_space).cover(rng)
             others = [other for other in trials_of(study) if other.number != trial.number]
-            fitted = self._survey(others, problem, search_space, cover)
+            space = branched_space(others, search_space)
+            cover = space.cover(rng)
+            fitted = self._survey(others, problem, space, cover)
             while True:
                 # One worker at a time decides: the next one sees this proposal before it does.
                 with exclusive(study) as is_held:
@@ -199,7 +206,7 @@ class GuidedSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        size = self._pool_size(shared_space(study))
+        size = self._pool_size(study_space(study))
         rng = self._rng(None, param_name)
         pool = self._strategy.pool if trial.number < size else uniform
         # A safe configuration that was enqueued first takes the place of the lowest values.
@@ -218,23 +225,22 @@ class GuidedSampler(BaseSampler):
         Returns
         -------
         SearchOutline or None
-            None where there are too few trials, or trials with different parameters.
+            None where there are too few trials.
         """
         trials = trials_of(study)
-        space = shared_space(study)
-        done = [trial for trial in trials if has_losses(trial)]
-        if not space or len(done) < 2:
+        search_space = study_space(study)
+        done = finished_with_losses(trials)
+        if not search_space or len(done) < 2:
             return None
-        if not all(space.keys() <= t.params.keys() for t in done):
-            return None
-        cover = Space(space).cover(np.random.default_rng(self._seed))
+        space = branched_space(trials, search_space)
+        cover = space.cover(np.random.default_rng(self._seed))
         fitted = self._survey(trials, problem, space, cover)
         means = fitted.model.means(fitted.space.encode(cover))
         known = (fitted.region, means, fitted.model.observations.values)
         reference = self._strategy.reference(*known)
         if not np.isfinite(reference).all():  # soft edges: draw where the paper's would be
             reference = guided_reference(*known)
-        size = self._pool_size(space)
+        size = self._pool_size(search_space)
         return SearchOutline(
             intervals=tuple(fitted.region),
             reference=tuple(map(float, reference)),
@@ -252,16 +258,17 @@ class GuidedSampler(BaseSampler):
         Returns
         -------
         Outlook or None
-            None where there are too few trials, trials with different parameters, or open limits.
+            None where there are too few trials, or open limits.
         """
         problem = problem_of(study, otherwise=self._problem)
-        trials, space = trials_of(study), shared_space(study)
-        done = [trial for trial in trials if has_losses(trial)]
-        pool = self._pool_size(space)
-        if problem.has_open_limits or not space or len(done) < max(pool, 2):
+        trials, search_space = trials_of(study), study_space(study)
+        pool = self._pool_size(search_space)
+        n_done = len(finished_with_losses(trials))
+        if problem.has_open_limits or not search_space or n_done < max(pool, 2):
             return None
         with one_thread():
-            cover = Space(space).cover(np.random.default_rng(self._seed))
+            space = branched_space(trials, search_space)
+            cover = space.cover(np.random.default_rng(self._seed))
             known = with_pending(self._survey(trials, problem, space, cover), trials)
             return outlook(known.model, known.region, known.space.encode(cover), self._strategy)
 
@@ -269,12 +276,12 @@ class GuidedSampler(BaseSampler):
         self,
         trials: Sequence[FrozenTrial],
         problem: Problem,
-        search_space: dict[str, BaseDistribution],
+        space: Space,
         cover: FloatArray,
         most: int = MOST_OBSERVATIONS,
     ) -> Survey:
         """Fit surrogates to at most so many finished trials, and find the region of interest."""
-        return survey(trials, problem, search_space, cover, self._region, most)
+        return survey(trials, problem, space, cover, self._region, most)
 
     def _region(self, validation: ValidationLosses, n_calibration: int | None) -> list[Interval]:
         """Compute the region of interest, for as many calibration examples as evaluations bring."""
@@ -345,7 +352,7 @@ def _enough(trials: Iterable[FrozenTrial]) -> bool:
 def search_snapshot(study: optuna.Study, problem: Problem) -> SearchOutline | None:
     """Return what the search of a study looked like at its end: region, reference point, pool.
 
-    None where that is not known (another sampler, too few trials, a mixed space).
+    None where that is not known (another sampler, too few trials).
     """
     sampler = study.sampler
     if not isinstance(sampler, GuidedSampler) or problem.has_open_limits:
