@@ -73,7 +73,7 @@ def _learned(points: FloatArray, active: BoolArray, parents: Sequence[int]) -> R
     """Learn when one parameter is active, (n,), by the parent that settles most trials."""
     if active.all() or not active.any():
         return bool(active[0])
-    known: BoolArray = ~np.isnan(points).any(axis=0)
+    known = ~np.isnan(points.sum(axis=0))
     best, most = None, (0, 0, 0)
     for column in parents:
         if not known[column]:
