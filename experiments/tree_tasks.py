@@ -135,7 +135,9 @@ def layers(seed: int) -> TreeTask:
 def nested(seed: int) -> TreeTask:
     """A tree of two levels: a kernel has a shape, and only some shapes have a degree."""
     rng = np.random.default_rng([3, seed])
-    level = dict(zip(("line", "rbf", "poly", "forest", "boosted"), rng.uniform(0.1, 0.3, 5)))
+    level = dict(
+        zip(("line", "rbf", "poly", "forest", "boosted"), rng.uniform(0.1, 0.3, 5), strict=True)
+    )
     where = rng.uniform(0.1, 0.9, 8)
     slope = rng.uniform(0.3, 1.5, 8)
 
@@ -306,7 +308,7 @@ def _adult() -> tuple[FloatArray, Array]:
     return StandardScaler().fit_transform(adult.features.astype(np.float64)), adult.label
 
 
-TASKS: Mapping[str, Callable[[int], TreeTask]] = {
+TASKS: dict[str, Callable[[int], TreeTask]] = {
     "branches": branches,
     "layers": layers,
     "nested": nested,

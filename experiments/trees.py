@@ -26,21 +26,21 @@ from optuna.trial import FrozenTrial
 from rich.progress import track
 
 import riskpilot as rp
-from experiments.tree_tasks import REPORTED, TASKS, TUNING, Config, TreeTask
+from experiments.tree_tasks import TASKS, TUNING, Config, TreeTask
+from riskpilot.search import default_pool_size
 from riskpilot.statistics import largest_passing_mean
 
 OUT = Path(__file__).parent / "results" / "trees.json"
 
 
 class SharedOnly(rp.GuidedSampler):
-    """The guided search as it is without branches: it models what all trials have in common."""
+    """The guided search without branches: it models what all trials have in common."""
 
     def infer_relative_search_space(
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        if not super().infer_relative_search_space(study, trial):
-            return {}
-        return intersection_search_space(study.get_trials(deepcopy=False))
+        shared = intersection_search_space(study.get_trials(deepcopy=False))
+        return {} if trial.number < default_pool_size(len(shared)) else shared
 
 
 def guided(
@@ -53,39 +53,38 @@ def guided(
     return [dict(trial.params) for trial in study.trials]
 
 
-def constrained(
-    task: TreeTask, seed: int, make: Callable[[int, Callable[[FrozenTrial], Sequence[float]]], BaseSampler]
-) -> list[Config]:
+def constrained(task: TreeTask, seed: int, make: Callable[[int], BaseSampler]) -> list[Config]:
     """Search with a sampler of Optuna, which minimises the free objective under constraints.
 
-    A constraint is kept where the validation mean of a risk would pass on calibration data. That
-    is more than Optuna knows of, and better for its samplers than the limit itself.
+    A constraint is kept where a mean as on validation data would pass on calibration data: told
+    the limit alone, a sampler would go where the test is lost.
     """
     risk = task.problem.risks[0]
     bar = largest_passing_mean("binomial", risk.unit_limit, task.n_counted, task.problem.delta)
 
     def objective(trial: optuna.Trial) -> float:
         evaluation = task.evaluate(trial)
-        excess = float(np.nanmean(evaluation.validation[risk.name])) - bar
-        trial.set_user_attr("excess", excess)
+        trial.set_constraint(risk.name, float(np.nanmean(evaluation.validation[risk.name])) - bar)
         return float(np.nanmean(evaluation.validation[task.problem.minimize]))
 
-    study = optuna.create_study(sampler=make(seed, lambda trial: [trial.user_attrs["excess"]]))
+    study = optuna.create_study(sampler=make(seed))
     study.enqueue_trial(dict(task.safe))
     study.optimize(objective, n_trials=task.n_trials)
     return [dict(trial.params) for trial in study.trials]
 
 
-def _tpe(seed: int, constraints: Any) -> BaseSampler:
-    return TPESampler(seed=seed, multivariate=True, group=True, constraints_func=constraints)
+def _tpe(seed: int) -> BaseSampler:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return TPESampler(seed=seed, multivariate=True, group=True)
 
 
-def _nsga2(seed: int, constraints: Any) -> BaseSampler:
+def _nsga2(seed: int) -> BaseSampler:
     # Optuna's population of 50 would be a random search at these numbers of evaluations.
-    return NSGAIISampler(seed=seed, population_size=10, constraints_func=constraints)
+    return NSGAIISampler(seed=seed, population_size=10)
 
 
-def _random(seed: int, constraints: Any) -> BaseSampler:
+def _random(seed: int) -> BaseSampler:
     return RandomSampler(seed=seed)
 
 
@@ -120,7 +119,6 @@ class Outcome:
 def outcome(run: Run) -> Outcome:
     """Search, select and look at the choice on test; the safe configuration where there is none."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
     task = TASKS[run.task](run.seed)
     configs = SEARCHES[run.search](task, run.seed)
     study = rp.create_study(task.problem, sampler=RandomSampler(seed=0))
@@ -146,6 +144,8 @@ def summary(runs: Sequence[Run], found: Sequence[Outcome]) -> list[dict[str, Any
         best = min(PEERS, key=lambda name: means.get(name, np.inf))
         row: dict[str, Any] = {
             "task": task,
+            "role": "tuning" if task in TUNING else "reported",
+            "seeds": max(map(len, by_search.values())),
             "free": {name: round(mean, 4) for name, mean in means.items()},
             "standard_error": {
                 name: round(float(np.std(each, ddof=1) / np.sqrt(len(each))), 4)
@@ -167,14 +167,13 @@ def summary(runs: Sequence[Run], found: Sequence[Outcome]) -> list[dict[str, Any
 def main(arguments: list[str] | None = None) -> None:
     """Run every search and write the figures."""
     parser = argparse.ArgumentParser(prog="python -m experiments.trees", description=__doc__)
-    parser.add_argument("--tuning", action="store_true", help="the tasks on which choices are made")
     parser.add_argument("--task", action="append", choices=list(TASKS), help="all by default")
     parser.add_argument("--search", action="append", choices=list(SEARCHES), help="all by default")
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args(arguments)
-    names = options.task or (TUNING if options.tuning else REPORTED)
+    names = options.task or TASKS
     runs = [
         Run(task, seed, search)
         for task in names
@@ -185,8 +184,7 @@ def main(arguments: list[str] | None = None) -> None:
     with ProcessPoolExecutor(options.jobs, mp_context=spawn) as pool:
         found = list(track(pool.map(outcome, runs), "searches", total=len(runs)))
     rows = summary(runs, found)
-    if options.out is not None:
-        options.out.write_text(json.dumps({"seeds": options.seeds, "rows": rows}, indent=1) + "\n")
+    options.out.write_text(json.dumps(rows, indent=1) + "\n")
     for row in rows:
         print(json.dumps(row, indent=1))
 
