@@ -27,6 +27,7 @@ from rich.progress import track
 
 import riskpilot as rp
 from experiments.tree_tasks import TASKS, TUNING, Config, TreeTask
+from riskpilot.common.arrays import FloatArray
 from riskpilot.search import default_pool_size
 from riskpilot.statistics import largest_passing_mean
 
@@ -148,9 +149,7 @@ def summary(runs: Sequence[Run], found: Sequence[Outcome]) -> list[dict[str, Any
             "seeds": max(map(len, by_search.values())),
             "free": {name: round(mean, 4) for name, mean in means.items()},
             "standard_error": {
-                name: round(float(np.std(each, ddof=1) / np.sqrt(len(each))), 4)
-                for name, each in free.items()
-                if len(each) > 1
+                name: round(_standard_error(each), 4) for name, each in free.items()
             },
             "empty": {n: sum(not one.certified for one in each) for n, each in by_search.items()},
             "above_limit": {
@@ -158,10 +157,21 @@ def summary(runs: Sequence[Run], found: Sequence[Outcome]) -> list[dict[str, Any
                 for name, each in by_search.items()
             },
         }
+        row["by_seed"] = {name: [round(one, 4) for one in each] for name, each in free.items()}
         if "guided" in means and best in means:
-            row |= {"best_peer": best, "ratio": round(means["guided"] / means[best], 3)}
+            gains = np.subtract(free[best], free["guided"])  # on the same data, seed by seed
+            row |= {
+                "best_peer": best,
+                "ratio": round(means["guided"] / means[best], 3),
+                "gain": [round(float(np.mean(gains)), 4), round(_standard_error(gains), 4)],
+            }
         rows.append(row)
     return rows
+
+
+def _standard_error(values: Sequence[float] | FloatArray) -> float:
+    """Compute the standard error of a mean; 0 for one value."""
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -45,4 +45,5 @@ def test_the_summary_compares_with_the_best_of_the_peers():
     found = [trees.Outcome(free[run.search], 0.09, run.seed == 0) for run in runs]
     (row,) = trees.summary(runs, found)
     assert (row["best_peer"], row["ratio"], row["role"]) == ("NSGA-II", 0.714, "tuning")
+    assert row["gain"] == [0.2, 0.0]
     assert row["empty"]["guided"] == row["above_limit"]["guided"] == 1  # its limit is 0.08

@@ -6,6 +6,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 import riskpilot as rp
+from riskpilot.dashboard import study_figure
 from riskpilot.study.as_tables import study_losses
 from riskpilot.study.kept.trials import study_space, trials_of
 from riskpilot.study.proposals import best_new_point
@@ -286,11 +287,14 @@ def test_configurations_are_smoothed_within_their_branch():
     np.testing.assert_allclose(estimates[:, 0], truth, atol=0.03)
 
 
-def test_status_and_pictures_know_a_tree(study):
+def test_status_and_pictures_know_a_tree(study, tmp_path):
     ahead = rp.study.study_status(study).outlook
     assert ahead is not None
     assert ahead.chance > 0.5
     outline = study.sampler.snapshot(study, PROBLEM)
     assert outline is not None
     assert sum(outline.pool) == 15
-    assert rp.select(study).certificate.candidates
+    drawn = {trace.name for trace in study_figure(study).data}
+    assert {"region of interest", "initial", "proposed", "reference point"} <= drawn
+    report = rp.select(study).report(tmp_path / "report.html").read_text()
+    assert "smoothed over neighbouring configurations" in report
