@@ -40,9 +40,7 @@ class Outlook:
     free: float | None
 
 
-def outlook(
-    model: Model, region: Sequence[Interval], x: FloatArray, strategy: Strategy
-) -> Outlook:
+def outlook(model: Model, region: Sequence[Interval], x: FloatArray, strategy: Strategy) -> Outlook:
     """Look ahead from what a fitted model knows; ``x``: points that cover the space, (n, d)."""
     transform = chance_to_pass(region, 0.0)
     front = posterior_front(model)
