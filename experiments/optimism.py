@@ -18,7 +18,7 @@ import numpy as np
 from rich.progress import track
 
 from experiments.tuning.problems import problems
-from riskpilot.bench import cells, tasks
+from riskpilot.bench import cells
 from riskpilot.bench.methods import METHODS, Assignment, Guided
 from riskpilot.bench.replay import NOTHING, replay
 from riskpilot.bench.tasks import Task
@@ -93,8 +93,13 @@ def outcomes(setting: Setting) -> dict[str, list[float]]:
     problem = cells.problem_at(task, setting.cell)
     assignment = Assignment(task, problem, cells.n_calibration(task), setting.seed)
     searches: dict[str, Any] = {
-        **{f"guided {doubt:g}": Guided(replace(GUIDED, doubt=doubt), safe=True) for doubt in setting.doubts},
-        **{name: METHODS[name].search for name in ("uniform", "dense") if METHODS[name].suits(task)},
+        **{
+            f"guided {doubt:g}": Guided(replace(GUIDED, doubt=doubt), safe=True)
+            for doubt in setting.doubts
+        },
+        **{
+            name: METHODS[name].search for name in ("uniform", "dense") if METHODS[name].suits(task)
+        },
     }
     splits = cells.draw_splits(task, setting.n_splits)
     found = {}
@@ -106,7 +111,9 @@ def outcomes(setting: Setting) -> dict[str, list[float]]:
     return found
 
 
-def settings_of(names: Iterable[str], seeds: int, splits: int, doubts: Sequence[float]) -> list[Setting]:
+def settings_of(
+    names: Iterable[str], seeds: int, splits: int, doubts: Sequence[float]
+) -> list[Setting]:
     """List every search, task by task."""
     return [
         Setting(name, tuple(cell), shift, seed, splits, tuple(doubts))
@@ -117,7 +124,9 @@ def settings_of(names: Iterable[str], seeds: int, splits: int, doubts: Sequence[
     ]
 
 
-def summary(settings: Sequence[Setting], found: Sequence[dict[str, list[float]]]) -> list[dict[str, Any]]:
+def summary(
+    settings: Sequence[Setting], found: Sequence[dict[str, list[float]]]
+) -> list[dict[str, Any]]:
     """Average over seeds and limits: ratios to the dense grid (to the uniform one where there is
     no dense one), by task and change of validation."""
     rows = []
@@ -132,12 +141,17 @@ def summary(settings: Sequence[Setting], found: Sequence[dict[str, list[float]]]
             ratio, empty = {}, {}
             for name in names:
                 means = [
-                    np.mean([each[name][0] for each in group]) / np.mean([each[base][0] for each in group])
+                    np.mean([each[name][0] for each in group])
+                    / np.mean([each[base][0] for each in group])
                     for group in by_cell.values()
                 ]
                 ratio[name] = [round(float(np.mean(means)), 4), round(float(max(means)), 4)]
-                empty[name] = round(float(np.mean([e[name][1] for g in by_cell.values() for e in g])), 4)
-            rows.append({"task": task, "shift": shift, "base": base, "ratio": ratio, "empty": empty})
+                empty[name] = round(
+                    float(np.mean([e[name][1] for g in by_cell.values() for e in g])), 4
+                )
+            rows.append(
+                {"task": task, "shift": shift, "base": base, "ratio": ratio, "empty": empty}
+            )
     return rows
 
 
@@ -146,7 +160,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.optimism", description=__doc__)
     parser.add_argument("--tuning", action="store_true", help="the tasks on which choices are made")
     parser.add_argument("--task", action="append", help="all by default")
-    parser.add_argument("--doubt", type=float, action="append", help="by default that of the default")
+    parser.add_argument(
+        "--doubt", type=float, action="append", help="by default that of the default"
+    )
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--splits", type=int, default=30)
     parser.add_argument("--jobs", type=int, default=2)

@@ -1,5 +1,7 @@
 """One command makes everything, goes on after an interruption, and repeats itself exactly."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,29 @@ def test_a_missing_table_is_a_line_not_a_crash(
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="A method is one of"):
         run(["synthetic"], ["guidde"], out=tmp_path)
+
+
+def test_what_is_not_installed_is_named_and_the_rest_runs(tmp_path, monkeypatch, capsys):
+    absent = {"matplotlib", "botorch", "smac"}
+
+    def found(name):
+        return None if name in absent else object()
+
+    for module in ("riskpilot.bench.run", "riskpilot.bench.methods"):
+        monkeypatch.setattr(f"{module}.find_spec", found)
+    methods = ["uniform", "ehvi", "parego"]
+    run(["synthetic"], methods, seeds=1, splits=2, out=tmp_path, quick=True, jobs=1)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "ehvi is left out. The method 'ehvi' needs botorch: pip install" in told
+    assert "parego is left out. The method 'parego' needs smac" in told
+    assert "The figures are left out. They need matplotlib" in told
+    assert (tmp_path / "README.md").exists()
+    assert not (tmp_path / "figures").exists()
+    with pytest.raises(TableError, match="none is. The method guided needs no extra"):
+        run(["synthetic"], ["ehvi"], out=tmp_path, quick=True)
+
+
+def test_the_replay_loads_neither_matplotlib_nor_torch():
+    code = "import sys, riskpilot.bench.run; print({'matplotlib', 'torch'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -6,7 +6,7 @@ import re
 import tomllib
 
 import pytest
-from pages import PAGES, ROOT, name_of
+from pages import PAGES, ROOT, blocks_of, name_of
 
 from docs import pictures, rooms
 from experiments import edges
@@ -27,6 +27,17 @@ def test_the_readme_says_what_every_extra_is_for():
     assert explained == set(project["optional-dependencies"])
     needed = next(line for line in project["dependencies"] if line.startswith("optuna"))
     assert f"`{needed}`" in section
+
+
+@pytest.mark.parametrize(
+    ("page", "blocks"),
+    [("thresholds", 2), ("finished-studies", 1), ("tables", 1), ("ask-and-tell", 2)],
+)
+def test_the_jobs_take_as_many_lines_as_the_start_page_says(page, blocks):
+    first = [b for b in blocks_of(ROOT / "docs/guides" / f"{page}.md") if b.language != "setup"]
+    lines = [line for block in first[:blocks] for line in block.code.splitlines() if line.strip()]
+    table = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert re.search(rf"\| {len(lines)} \| \[[^]]+\]\(guides/{page}\.md\)", table)
 
 
 def test_figures_of_the_edges_are_those_of_the_scenes():

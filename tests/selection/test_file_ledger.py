@@ -1,5 +1,6 @@
 """The ledger beside a table: every question is counted, and says so as a study's does."""
 
+import csv
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -141,3 +142,24 @@ def test_the_command_counts_questions_to_every_kind_of_table(tmp_path: Path) -> 
             assert result.exit_code == 0, result.output
             numbers.append(json.loads(result.stdout)["certificate"]["use"]["number"])
         assert numbers == [1, 2, 1]
+
+
+def test_a_glob_has_a_ledger_which_it_does_not_read_as_a_table(tmp_path: Path) -> None:
+    """A share that was drawn anew at every question could be drawn until something passes."""
+    with table(tmp_path, split=False).open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for part, some in enumerate((rows[:400], rows[400:])):
+        (tmp_path / f"part-{part}.json").write_text(json.dumps(some))
+    path = tmp_path / "*.json"
+    one, other, again = (ask(path, limit, split=0.5) for limit in (0.2, 0.15, 0.2))
+    assert list(tmp_path.glob("*.ledger.json")) == [ledger_beside(path)]
+    assert one.certificate.table == other.certificate.table
+    assert one.certificate.digest == again.certificate.digest
+    assert [s.certificate.use["number"] for s in (one, other)] == [1, 2]
+    assert audit(other.certificate.save(tmp_path / "certificate"), str(path)).ok
+
+
+def test_a_file_whose_name_looks_like_a_glob_has_its_ledger_beside_it(tmp_path: Path) -> None:
+    path = table(tmp_path).rename(tmp_path / "losses[1].csv")
+    ask(path, 0.2)
+    assert (tmp_path / "losses[1].csv.ledger.json").exists()

@@ -129,3 +129,31 @@ def test_what_validation_settles_needs_validation_losses() -> None:
             calibration={"harm": np.zeros((2, 50))},
             order=[0, 1],
         )
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "test"),
+    [
+        (bool, "accuracy_drop", "trinomial"),  # by its name
+        (float, "accuracy_drop", "trinomial"),
+        (bool, "harm", "trinomial"),  # by its type
+        (float, "harm", "betting"),  # values that could be 0 and 1 by chance decide nothing
+    ],
+)
+def test_a_drop_needs_no_validation_and_values_do_not_choose_its_test(kind, name, test):
+    rng = np.random.default_rng(0)
+    reference = rng.random(400) < 0.2
+    worse = reference | (rng.random(400) < 0.3)
+    selection = rp.select_from_losses(
+        rp.Problem([rp.Risk(name, 0.05, statistic=rp.Difference())], "cost"),
+        validation={"cost": [2.0, 1.0]},
+        calibration={
+            name: np.array([reference, worse]).astype(kind),
+            "reference": reference.astype(kind),
+        },
+        configs=[{"model": "same"}, {"model": "worse"}],
+        order=[0, 1],
+    )
+    assert selection.plan.families[name] == test
+    assert selection.config == {"model": "same"}
+    assert selection.result.passed.tolist() == [True, False]

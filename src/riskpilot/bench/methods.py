@@ -1,7 +1,9 @@
 """The methods that are compared: how each searches, and which p-values then test what it found."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Protocol
 
 from optuna.samplers import BaseSampler
@@ -30,6 +32,8 @@ from riskpilot.study import GuidedSampler
 
 FAMILIES = ("auto", "hoeffding_bentkus", "hoeffding")
 DELTA_PRIMES = (1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.1)
+# The packages of the methods that need more than riskpilot does.
+NEEDS = {"ehvi": ("torch", "botorch"), "parego": ("smac",)}
 BUDGETS = (10, 20, 50)  # of the N sweep; the paper's N on pruning is the last
 # What the ablations start from: name, label, strategy, and whether a safe configuration is given.
 PRESETS = (("guided", "guided", GUIDED, True), ("paper", "paper preset", PAPER, False))
@@ -162,6 +166,19 @@ class Dense:
     def __call__(self, assignment: Assignment) -> SearchResult:
         assert assignment.task.grid is not None
         return SearchResult(list(assignment.task.grid))
+
+
+def installed(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the methods whose packages are installed, and for the others what they lack."""
+    lacking = {}
+    for name in names:
+        gone = [package for package in NEEDS.get(name, ()) if find_spec(package) is None]
+        if gone:
+            lacking[name] = (
+                f"The method {name!r} needs {' and '.join(gone)}: "
+                f"pip install 'riskpilot[baselines]'."
+            )
+    return [name for name in names if name not in lacking], lacking
 
 
 def _baseline(name: str, label: str) -> Method:

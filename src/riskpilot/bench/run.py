@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -18,10 +19,9 @@ from riskpilot.bench import cells
 from riskpilot.bench import tasks as all_tasks
 from riskpilot.bench.cache import Cache
 from riskpilot.bench.jobs import Job, Scope, plan_jobs, run_jobs
-from riskpilot.bench.methods import METHODS
+from riskpilot.bench.methods import METHODS, installed
 from riskpilot.bench.results import Results, collect
 from riskpilot.bench.shown.claims import Claim, paper_claims
-from riskpilot.bench.shown.figures import draw_all
 from riskpilot.bench.shown.page import page
 from riskpilot.bench.shown.summary import Row, cell_rows, comparison_rows, seed_rows, write_csv
 from riskpilot.bench.shown.targets import targets
@@ -57,8 +57,14 @@ def run(
     _check("A task", names, all_tasks.NAMES)
     _check("A method", chosen, tuple(METHODS))
     ready, missing = cells.available(names)
-    for name, reason in missing.items():
+    chosen, lacking = installed(chosen)
+    for name, reason in {**missing, **lacking}.items():
         console.print(f"[yellow]{name} is left out.[/yellow] {reason}")
+    if not chosen:
+        raise TableError(
+            "A replay needs one method at least whose packages are installed, but none is. The "
+            "method guided needs no extra: riskpilot bench --method guided."
+        )
     if not ready:
         raise TableError(
             f"A replay needs the table of one task at least, but none of {', '.join(names)} has "
@@ -115,8 +121,23 @@ def _write(results: Results, out: Path, command: str, missing: dict[str, str]) -
     write_csv(out / "comparisons.csv", comparison_rows(results))
     claims = [*paper_claims(results), *targets(results)]
     write_csv(out / "claims.csv", [_claim_row(c) for c in claims])
-    figures = draw_all(results, out / "figures")
+    figures = _drawn(results, out / "figures")
     write_whole(out / "README.md", page(results, command, missing, figures))
+
+
+def _drawn(results: Results, folder: Path) -> Sequence[Path]:
+    """Draw the figures, or say that they are left out where matplotlib is not installed."""
+    if find_spec("matplotlib") is None:
+        Console().print(
+            "[yellow]The figures are left out.[/yellow] They need matplotlib: "
+            "pip install 'riskpilot[bench]'.",
+            markup=True,
+        )
+        return []
+    # Only who draws loads matplotlib.
+    from riskpilot.bench.shown.figures import draw_all
+
+    return draw_all(results, folder)
 
 
 def _claim_row(claim: Claim) -> Row:

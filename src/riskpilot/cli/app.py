@@ -14,6 +14,7 @@ from riskpilot.cli import (
     bench,
     dashboard,
     demo,
+    gate,
     plan,
     report,
     seal,
@@ -103,6 +104,7 @@ def main(
 # In the order in which --help lists them.
 app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.command(epilog=select.EXAMPLES)(select.select)
+app.command(epilog=gate.EXAMPLES)(gate.gate)
 app.command(epilog=plan.EXAMPLES)(plan.plan)
 app.command(epilog=seal.EXAMPLES)(seal.seal)
 app.command(epilog=verify.EXAMPLES)(verify.verify)

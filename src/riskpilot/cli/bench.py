@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from riskpilot.cli.options import examples
-from riskpilot.errors import StudyError
 
 EXAMPLES = examples(
     "riskpilot bench --quick",
@@ -31,12 +30,7 @@ def bench(
 
     What was finished before is not run again.
     """
-    # The replay needs extra packages, and only this command needs the replay.
-    try:
-        from riskpilot.bench.run import run
-    except ImportError as error:
-        raise StudyError(
-            f"The replay needs packages that are not installed ({error}). "
-            f"Install them: pip install 'riskpilot[bench,baselines]'."
-        ) from error
+    # Only this command needs the replay, which is slow to import.
+    from riskpilot.bench.run import run
+
     run(task or None, method or None, seeds, splits, out, quick, jobs)

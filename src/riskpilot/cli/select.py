@@ -1,6 +1,7 @@
 """``riskpilot select``: choose the best configuration that is shown to keep every limit."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,7 +34,7 @@ from riskpilot.selection import (
 )
 from riskpilot.study import hide_password, is_storage, open_study, problem_of
 from riskpilot.study import select as select_from_study
-from riskpilot.tables import is_archive, named_columns, with_example
+from riskpilot.tables import is_archive, is_log, named_columns, with_example
 
 EXAMPLES = examples(
     'riskpilot select losses.npz --risk "error<=0.1" --minimize cost --out certificate.json',
@@ -41,6 +42,7 @@ EXAMPLES = examples(
     "--minimize cost --report report.html",
     "riskpilot select answers.parquet --config-columns model,prompt_id --example question_id -r "
     '"correct>=0.85" --minimize cost',
+    "riskpilot select 'logs/*.eval' -r \"error<=0.1\" --minimize cost",
     "riskpilot select sqlite:///study.db --json",
     "Exit code: 0 certified, 3 nothing could be certified, 2 bad input.",
 )
@@ -51,7 +53,8 @@ def select(
         str,
         typer.Argument(
             help="A table of losses (.npz, .csv, .parquet, .json, .jsonl; a glob or an address of "
-            "such files), or the storage of a study."
+            "such files), logs of Inspect AI, lm-evaluation-harness or promptfoo, or the "
+            "storage of a study."
         ),
     ],
     risk: RiskOption = [],  # noqa: B006 - typer copies it
@@ -76,12 +79,13 @@ def select(
         ),
     ] = None,
     split: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="The column that says validation or calibration; or the share of the examples "
-            "that is drawn for validation, such as 0.5."
+            "that is drawn for validation, such as 0.5. Without it the column split, and a third "
+            "of the examples of logs."
         ),
-    ] = "split",
+    ] = None,
     ledger: Annotated[
         bool,
         typer.Option(
@@ -148,13 +152,12 @@ def select(
         raise typer.Exit(terminal.ExitCode.NOTHING_CERTIFIED)
 
 
-def _columns(path: str, config: str, example: str | None, split: str) -> dict[str, Any]:
+def _columns(path: str, config: str, example: str | None, split: str | None) -> dict[str, Any]:
     """Read which columns of a table are which, as they were typed."""
     names = [name.strip() for name in config.split(",")]
-    try:
-        share: str | float = float(split)
-    except ValueError:
-        share = split
+    share: str | float = 1 / 3 if split is None and is_log(path) else split or "split"
+    with suppress(ValueError):
+        share = float(share)
     columns = with_example(path, named_columns(names, example, "split"))
     return {"config": names, "example": columns.example, "split": share}
 

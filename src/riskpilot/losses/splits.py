@@ -15,7 +15,7 @@ from riskpilot.losses.intake import number_array
 from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.risk_losses import RiskLosses, read_risk
 from riskpilot.problem import Problem, Risk, meaning
-from riskpilot.statistics import Mean, Summary
+from riskpilot.statistics import Difference, Mean, Summary
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,11 @@ def free_objective_alone(
     free, error = _read_free(problem.minimize, values, n_configs, "validation")
     risks = {}
     for risk in problem.risks:
-        if not isinstance(risk.statistic, Mean):
+        if not isinstance(risk.statistic, Mean | Difference):
             raise LossError(
                 f"Validation losses of {risk.name!r} are missing, and the test of a "
                 f"{type(risk.statistic).__name__} is settled by them, whether the order is known "
-                f"or not. Pass them, or limit the mean."
+                f"or not. Pass them, or limit the mean or a difference of means."
             )
         zeros = np.zeros(n_configs)
         none = zeros.astype(np.int64)
@@ -136,7 +136,8 @@ def _is_declared_binary(risk: Risk, losses: object) -> bool:
     stand under its name, the binomial test counts each of them above 0, and stays valid."""
     if meaning(risk.name) is not None or isinstance(losses, PackedLosses | CountedLosses):
         return True
-    return getattr(losses, "dtype", np.dtype(float)).kind in "biu" and risk.span == (0.0, 1.0)
+    in_unit = (risk.low, risk.high) == (0.0, 1.0)
+    return in_unit and getattr(losses, "dtype", np.dtype(float)).kind in "biu"
 
 
 def calibration_losses(problem: Problem, losses: LossMapping) -> CalibrationLosses:

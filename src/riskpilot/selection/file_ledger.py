@@ -1,6 +1,8 @@
 """The ledger beside a table of losses: every question that was put to it, in a chain."""
 
+import glob
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,9 @@ from riskpilot.common import (
 )
 from riskpilot.errors import TableError, shown
 from riskpilot.guarantee import CONTENT, VERSIONS, Question, Use, stamp
+from riskpilot.tables import LEDGER
 
+_SIGNS = re.compile(r"[*?\[\]]+")  # of a glob
 _ENTRY = record(
     use=whole(1),
     question=digest,
@@ -41,13 +45,18 @@ _ENTRY = record(
 
 
 def ledger_beside(path: str | Path) -> Path:
-    """Return where the ledger of a table lies.
+    """Return where the ledger of a table lies; that of a glob is in the folder it begins with.
 
-    >>> str(ledger_beside("runs/losses.csv"))
-    'runs/losses.csv.ledger.json'
+    >>> str(ledger_beside("runs/losses.csv")), str(ledger_beside("runs/*/part-*.csv"))
+    ('runs/losses.csv.ledger.json', 'runs/_-part-_.csv.ledger.json')
     """
     place = Path(path)
-    return place.with_name(f"{place.name}.ledger.json")
+    signs = (i for i, part in enumerate(place.parts) if glob.has_magic(part))
+    first = next(signs, None)
+    if first is None or place.is_file():
+        return place.with_name(place.name + LEDGER)
+    name = _SIGNS.sub("_", "-".join(place.parts[first:]))
+    return Path(*place.parts[:first]) / (name + LEDGER)
 
 
 def ledger_place(ledger: Any) -> Path | None:

@@ -25,6 +25,7 @@ from riskpilot.tables import (
     LongTable,
     LossTable,
     Wanted,
+    local_files,
     named_columns,
     open_table,
     read_losses,
@@ -71,8 +72,9 @@ def select_from_frame(
         split is drawn from a seed other than 0. Where it is 0, the draw is that of the ledger, and
         a fresh one where the ledger has none.
     ledger : str, Path or None, default "beside"
-        The file that counts the questions to this table. By default it lies beside a local file,
-        named after it; frames, globs and addresses have none. None keeps no count.
+        The file that counts the questions to this table. By default it lies beside a local file, or
+        the files of a glob, and is named after it; frames and addresses have none. None keeps no
+        count.
 
     Returns
     -------
@@ -135,15 +137,7 @@ def _ledger(frame: Any, ledger: str | Path | None) -> Path | None:
     """Find the file that counts the questions to a table, if there is one."""
     if not isinstance(ledger, str) or ledger != "beside":
         return ledger_place(ledger)
-    return ledger_beside(frame) if isinstance(frame, str | Path) and _is_file(frame) else None
-
-
-def _is_file(path: str | Path) -> bool:
-    """Say whether a path is that of one local file."""
-    try:
-        return Path(path).is_file()
-    except (OSError, ValueError):
-        return False
+    return ledger_beside(frame) if isinstance(frame, str | Path) and local_files(frame) else None
 
 
 def _select(

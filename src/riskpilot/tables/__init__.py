@@ -9,8 +9,13 @@ from riskpilot.tables.columns import named_columns as named_columns
 from riskpilot.tables.files import is_archive as is_archive
 from riskpilot.tables.files import read_losses
 from riskpilot.tables.files import with_example as with_example
+from riskpilot.tables.local_files import LEDGER as LEDGER
+from riskpilot.tables.local_files import local_files as local_files
+from riskpilot.tables.logs import is_log as is_log
 from riskpilot.tables.long import LongTable as LongTable
 from riskpilot.tables.long import open_table as open_table
 from riskpilot.tables.loss_table import LossTable
+from riskpilot.tables.pairs import OneRun as OneRun
+from riskpilot.tables.pairs import read_pair as read_pair
 
 __all__ = ["LossTable", "read_losses", "save_losses"]

@@ -16,6 +16,8 @@ from typing import Any
 import duckdb
 
 from riskpilot.errors import TableError, shown
+from riskpilot.tables import logs
+from riskpilot.tables.local_files import is_ledger
 
 _KINDS = {
     ".csv": "csv",
@@ -148,15 +150,17 @@ def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -
     """Open a file, a glob of files, or an address."""
     kind = kind_of(path)
     name = path.rsplit("/", 1)[-1]
-    if kind is None:
-        raise TableError(
-            f"A table of losses is an .npz, .csv, .parquet, .json or .jsonl file, but this is "
-            f"{path!r}. Save the losses with riskpilot.tables.save_losses, or in one of these "
-            f"forms."
-        )
     source = Source(name, connection, "", {}, folder)
+    if kind is None and not path.lower().endswith(".eval"):
+        raise TableError(
+            f"A table of losses is an .npz, .csv, .parquet, .json or .jsonl file, or a log of an "
+            f"evaluation tool, but this is {path!r}. Save the losses with "
+            f"riskpilot.tables.save_losses, or in one of these forms."
+        )
     files = _files(source, path)
-    place = text(path)
+    if kind in (None, "json") and logs.are_logs(files):
+        return _open_logs(source, files)
+    place = text(path) if files == [path] else f"[{', '.join(map(text, files))}]"
     if kind == "parquet":
         source = replace(
             source,
@@ -176,6 +180,18 @@ def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -
     return replace(source, rows=rows, types=types, texts=True, order="")
 
 
+def _open_logs(source: Source, files: Sequence[str]) -> Source:
+    """Bring logs of evaluation tools into a table of DuckDB."""
+    written = source.folder / "logs.jsonl"
+    types = logs.write_rows(logs.read_runs(files), written)
+    columns = ", ".join(f"{text(name)}: {text(kind)}" for name, kind in types.items())
+    source.ask(
+        f"CREATE TEMP TABLE logs AS SELECT * FROM read_json({text(str(written))}, "
+        f"format = 'newline_delimited', columns = {{{columns}}})"
+    )
+    return replace(source, rows="logs", types=types)
+
+
 def _files(source: Source, path: str) -> list[str]:
     """List the files that a path means; an address is left to DuckDB."""
     if is_address(path):
@@ -183,8 +199,8 @@ def _files(source: Source, path: str) -> list[str]:
     if Path(path).is_file():
         return [path]
     found = [row[0] for row in source.ask("SELECT file FROM glob(?) ORDER BY 1", [path]).fetchall()]
-    # A folder or a device may have a name that fits, too.
-    found = [file for file in found if Path(file).is_file()]
+    # A folder, a device or a ledger may have a name that fits, too.
+    found = [file for file in found if Path(file).is_file() and not is_ledger(file)]
     if not found:
         raise TableError(
             f"There is no file {path!r}. Give the path of a table of losses, relative to "

@@ -14,11 +14,10 @@ from riskpilot.bench.shown.drawing import (
     draw_line,
     finish,
     fit_lines,
-    free_label,
     panels,
-    task_title,
     tasks_with,
 )
+from riskpilot.bench.shown.labels import free_label, task_title
 from riskpilot.bench.shown.summary import cell_label, compare
 
 

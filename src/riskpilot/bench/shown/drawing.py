@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from riskpilot.bench.methods import METHODS
 from riskpilot.bench.results import Results
 from riskpilot.bench.shown.estimate import two_way
+from riskpilot.bench.shown.labels import risk_label
 
 # Okabe and Ito's palette and two of Tol's; each method also has a marker of its own.
 STYLES = {
@@ -24,9 +25,6 @@ STYLES = {
     "practice": ("#777777", "*", ":"),
     "dense": ("#000000", "", "--"),
 }
-TITLES = {"celeba": "CelebA", "selective_celeba": "Selective CelebA", "vae": "VAE"}
-FREE = {"ddp": "DDP", "worst_group_error": "worst-group error", "kld": "KLD"}
-RISKS = {"drop": "accuracy drop", "reconstruction": "reconstruction error"}
 STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -125,18 +123,3 @@ def panels(n: int) -> tuple[Figure, Sequence[Axes]]:
     for spare in axes[n:]:
         spare.remove()
     return figure, axes[:n]
-
-
-def task_title(task: str) -> str:
-    """Return what a task is called in figures."""
-    return TITLES.get(task, task.replace("_", " ").capitalize())
-
-
-def risk_label(name: str) -> str:
-    """Return what a risk is called in figures."""
-    return RISKS.get(name, name)
-
-
-def free_label(name: str) -> str:
-    """Return what a free objective is called in figures."""
-    return FREE.get(name, name)

@@ -17,12 +17,10 @@ from riskpilot.bench.shown.drawing import (
     add_legend,
     draw_line,
     finish,
-    free_label,
     panels,
-    risk_label,
-    task_title,
     tasks_with,
 )
+from riskpilot.bench.shown.labels import free_label, risk_label, task_title
 from riskpilot.bench.shown.summary import cell_label
 
 MAIN = ("guided", "paper", "uniform", "random", "hvi", "dense")

@@ -8,8 +8,8 @@ from riskpilot.bench.jobs import NO_TEST
 from riskpilot.bench.methods import METHODS
 from riskpilot.bench.results import Entry, Results
 from riskpilot.bench.shown.claims import Claim, paper_claims
-from riskpilot.bench.shown.drawing import free_label, risk_label, task_title
 from riskpilot.bench.shown.estimate import two_way
+from riskpilot.bench.shown.labels import free_label, risk_label, task_title
 from riskpilot.bench.shown.summary import (
     COMPARISONS,
     Row,

@@ -1,0 +1,22 @@
+"""The files on this machine that a path or a glob means."""
+
+import glob
+from pathlib import Path
+
+LEDGER = ".ledger.json"  # how the name of the ledger beside a table ends
+
+
+def is_ledger(file: str) -> bool:
+    """Say whether a file is the ledger beside a table, which a glob may find, too."""
+    return file.endswith(LEDGER)
+
+
+def local_files(path: str | Path) -> list[str]:
+    """List the files that a path or a glob means, without ledgers; none for an address."""
+    try:
+        if Path(path).is_file():
+            return [str(path)]
+        found = glob.glob(str(path), recursive=True)
+        return sorted(file for file in found if Path(file).is_file() and not is_ledger(file))
+    except (OSError, ValueError):  # such as a name that is too long
+        return []
