@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks import files, imports, procedures, proposals, storage, tables
+from benchmarks import files, imports, labels, procedures, proposals, storage, tables, watching
 from benchmarks.measure import Row
 
 RESULTS = Path(__file__).parent / "results.json"
@@ -25,8 +25,10 @@ SUITES = {
     "procedures": procedures,
     "tables": tables,
     "files": files,
+    "labels": labels,
     "proposals": proposals,
     "storage": storage,
+    "watching": watching,
 }
 
 
@@ -76,13 +78,17 @@ def as_table(rows: list[Row]) -> Table:
         table.add_row(
             row.name,
             row.peer_name,
-            duration(row.ours_seconds),
-            duration(row.peer_seconds),
+            amount(row.ours_seconds, row.unit),
+            amount(row.peer_seconds, row.unit),
             f"{row.ratio:.3g}x {sign}",
             "-" if row.target is None else f"{relation} {row.target:g}x",
             {True: "yes", False: "[bold red]no[/]", None: "-"}[row.met],
         )
     return table
+
+
+def amount(value: float, unit: str) -> str:
+    return duration(value) if unit == "seconds" else f"{value:,.0f} {unit}"
 
 
 def duration(seconds: float) -> str:

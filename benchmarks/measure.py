@@ -12,7 +12,8 @@ Work = Callable[[], object]
 @dataclass(frozen=True)
 class Row:
     """One comparison. ``ratio``: peer over ours where ``goal`` is "faster", ours over peer where it
-    is "within"; ``target`` is the ratio to reach or to stay below."""
+    is "within"; ``target`` is the ratio to reach or to stay below. ``unit``: what both are counted
+    in, seconds or labels."""
 
     name: str
     peer_name: str
@@ -21,6 +22,7 @@ class Row:
     goal: Literal["faster", "within"]
     target: float | None
     repeats: int
+    unit: str = "seconds"
 
     @property
     def ratio(self) -> float:

@@ -1,4 +1,4 @@
-"""Screenshots of the report, the live page and the docs, light and dark, into docs/images/.
+"""Screenshots of report, watch, live page and docs, light and dark, into docs/images/.
 
     python -m docs.make_images
 
@@ -34,6 +34,23 @@ def report(chrome, page):
     chrome.get(page.as_uri())
     browser.drawn(chrome)
     browser.whole_page(chrome, IMAGES / "report-phone.png", tallest=1800)
+
+
+def watch(chrome, folder):
+    """The page of a watch, of the example's month, wide and on a phone."""
+    example = Path(__file__).parent.parent / "examples" / "watch_month.py"
+    subprocess.run([sys.executable, str(example)], cwd=folder, check=True)
+    page = Path(folder) / "watch.html"
+    for scheme in SCHEMES:
+        browser.colour_scheme(chrome, scheme)
+        browser.view(chrome, 1100)
+        chrome.get(page.as_uri())
+        browser.drawn(chrome)
+        browser.whole_page(chrome, IMAGES / f"watch-{scheme}.png", tallest=2200)
+    browser.view(chrome, 390, mobile=True)
+    chrome.get(page.as_uri())
+    browser.drawn(chrome)
+    browser.whole_page(chrome, IMAGES / "watch-phone.png", tallest=2600)
 
 
 def live(chrome, study, folder):
@@ -102,6 +119,7 @@ def main():
         save_figure(curves, IMAGES / f"power-{scheme}.png", scale=1.5, theme=scheme)
     with tempfile.TemporaryDirectory() as folder, browser.opened() as chrome:
         report(chrome, made.selection.report(Path(folder) / "report.html"))
+        watch(chrome, folder)
         live(chrome, made.study, folder)
         site(chrome, folder)
 

@@ -291,6 +291,42 @@ def sequence() -> Drawing:
     return d
 
 
+def labels() -> Drawing:
+    d = Drawing(860, 320, "Labels one by one: certified where the share of losses meets a boundary")
+    problem = rp.Problem([rp.Risk("error", 0.1)], "cost")
+    (plan,) = rp.plan_labels(problem, 1000, true_risks={"error": 0.07})
+    label = np.arange(1, plan.horizon + 1)
+    critical = np.searchsorted(np.array(plan.steps), label, side="right") - 1
+    left, right, top, bottom = 70, 740, 30, 260
+
+    def at(t: float, share: float) -> tuple[float, float]:
+        return left + t / plan.horizon * (right - left), bottom - share / 0.16 * (bottom - top)
+
+    some = np.flatnonzero(critical >= 0)[::5]
+    d.line([at(label[i], critical[i] / label[i]) for i in some], "ul")
+    draws = np.random.default_rng(1).random((3, plan.horizon))
+    for risk, draw in zip((0.05, 0.07, 0.1), draws, strict=True):
+        share = np.add.accumulate(draw < risk) / label
+        crossed = np.flatnonzero(np.add.accumulate(draw < risk) <= critical)
+        end = int(crossed[0]) if len(crossed) else plan.horizon - 1
+        kind = "gl" if len(crossed) else "bl"
+        d.line([at(label[i], min(share[i], 0.16)) for i in range(40, end + 1, 5)], kind)
+        x, y = at(label[end], share[end])
+        d.dot(x, y, "good" if len(crossed) else "bad")
+        words = f"certified at label {end + 1}" if len(crossed) else "never certified"
+        d.text(x + 8, y + (18 if len(crossed) else -8), words, "good" if len(crossed) else "bad")
+    d.line([(left, top), (left, bottom), (right, bottom)])
+    d.line([at(0, 0.1), at(plan.horizon, 0.1)], "il dash")
+    d.text(right + 8, at(0, 0.1)[1] + 5, "limit")
+    d.text(right + 8, at(0, critical[-1] / plan.horizon)[1] + 10, "boundary", "blue")
+    d.text(left - 8, top + 6, "share", "soft", "end")
+    d.text(left - 8, top + 22, "of losses", "soft", "end")
+    for t in (0, 250, 500, 750, 1000):
+        d.text(at(t, 0)[0], bottom + 20, f"{t:,}", "soft", "middle")
+    d.text(left, 304, "labels, in the order in which they come; true risks .05, .07 and .1", "soft")
+    return d
+
+
 def improvement() -> Drawing:
     d = Drawing(560, 330, "Hypervolume improvement below the reference point")
     left, bottom = 60, 280
@@ -429,6 +465,7 @@ PICTURES: dict[str, Callable[[], Drawing]] = {
     "draws": draws,
     "region": region,
     "sequence": sequence,
+    "labels": labels,
     "improvement": improvement,
     "families": families,
     "architecture": architecture,

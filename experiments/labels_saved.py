@@ -234,6 +234,73 @@ def _labels_by_margin(limit: float) -> Row:
     return {"labels_at_1.5": _round(share(1.5)), "margin_for_0.6": _round(enough, 2)}
 
 
+def least() -> Row:
+    """What any boundary at all could reach at 1.5 critical widths, by dynamic programming.
+
+    Among all rules that certify a candidate at some label and otherwise go on to the horizon, the
+    one with the fewest labels on average within delta is found by backward induction: at every
+    count it is cheaper to stop or to go on, where a wrong certificate has a price that makes the
+    error delta, and a right one a ``reward``. Without a reward no power is asked for;
+    ``fewest_at_our_power`` is the best of a grid of rewards.
+    """
+    rows = []
+    for limit in LIMITS:
+        risk = limit - 1.5 * _width(limit)
+        ours = outlook(limit, risk, DELTA, HORIZON)
+        rewards = (0, 300, 600, 1000, 1500, 2000, 2500, 3000, 4000)
+        found = [_least(limit, risk, reward) for reward in rewards]
+        as_good = [row for row in found if row["power"] >= ours.power - 0.0005]
+        rows.append(
+            {
+                "limit": limit,
+                "risk": _round(risk, 4),
+                "ours": {
+                    "labels": _round(ours.mean_labels / HORIZON),
+                    "power": _round(ours.power),
+                    "labels_until_decided": _round(ours.mean_labels_decided / HORIZON),
+                },
+                "fewest_labels": found[0],
+                "fewest_at_our_power": min(as_good, key=lambda row: row["labels"], default=None),
+            }
+        )
+    reachable = all(row["fewest_labels"]["labels"] <= 0.6 for row in rows)
+    return {"rows": rows, "reachable": reachable}
+
+
+def _least(limit: float, risk: float, reward: float) -> Row:
+    """The boundary with the fewest labels at this reward, with a price that spends delta."""
+    low, high = 0.0, 25.0  # logs of the price
+    for _ in range(28):
+        price = (low + high) / 2
+        critical = _best_boundary(limit, risk, math.exp(price), reward)
+        if crossing_chances(critical, limit)[0][-1] > DELTA:
+            low = price
+        else:
+            high = price
+    critical = _best_boundary(limit, risk, math.exp(high), reward)
+    crossed, _ = crossing_chances(critical, risk)
+    labels = float(1 + (1 - crossed[:-1]).sum()) / HORIZON
+    return {"labels": _round(labels), "power": _round(crossed[-1])}
+
+
+def _best_boundary(limit: float, risk: float, price: float, reward: float) -> npt.NDArray[np.int64]:
+    """Critical counts that minimise E[labels] + price P_limit(certified) - reward P(certified)."""
+    count = np.arange(int(HORIZON * limit) + 3)
+    per_loss, per_other = math.log(limit / risk), math.log((1 - limit) / (1 - risk))
+    critical = np.empty(HORIZON, np.int64)
+    value = np.full(len(count), float(HORIZON))
+    for label in range(HORIZON, 0, -1):
+        likelier = np.minimum(count * per_loss + (label - count) * per_other, 300)
+        stop = label + price * np.exp(likelier) - reward
+        going = value
+        if label < HORIZON:
+            going = (1 - risk) * value + risk * np.append(value[1:], HORIZON)
+        stops = (stop <= going) & (count <= label)
+        value = np.where(stops, stop, going)
+        critical[label - 1] = count[stops].max(initial=-1)
+    return np.maximum.accumulate(critical)
+
+
 # Few labels and a judge.
 
 
@@ -362,6 +429,7 @@ PARTS: dict[str, Callable[[], Any]] = {
     "stopping": stopping,
     "graded": graded,
     "sequences": sequences,
+    "least": least,
     "judge": judge,
     "judge_of_more": lambda: judge(2000, 600),
     "violations": violations,

@@ -13,6 +13,8 @@ from riskpilot.errors import (
 from riskpilot.guarantee import (
     Certificate,
     Graphical,
+    JudgePlan,
+    LabelsPlan,
     RiskPlan,
     Seal,
     bonferroni,
@@ -20,20 +22,25 @@ from riskpilot.guarantee import (
     fixed_sequence,
     holm,
     plan_calibration,
+    plan_judge,
+    plan_labels,
     split_labelled,
 )
 from riskpilot.losses import Evaluation, check_losses, losses_from_predictions, measure, weighted
 from riskpilot.problem import Problem, Risk
 from riskpilot.search import GUIDED, HVI, ONE_SIDED, PAPER, Strategy
 from riskpilot.selection import (
+    FrozenPlan,
     Selection,
     Verification,
+    freeze,
     select_from_counts,
     select_from_frame,
     select_from_losses,
 )
 from riskpilot.statistics import CVaR, Difference, GroupGap, Mean, Quantile, Ratio, WorstGroup
 from riskpilot.study import (
+    Calibration,
     GuidedSampler,
     LimitSuggestion,
     StopWhenSettled,
@@ -42,6 +49,7 @@ from riskpilot.study import (
     ledger,
     load_study,
     objective,
+    recertify,
     seal,
     select,
     set_limits,
@@ -49,6 +57,7 @@ from riskpilot.study import (
     tell,
     verify,
 )
+from riskpilot.watch import Watch
 
 __version__ = "0.1.0"
 
@@ -58,13 +67,17 @@ __all__ = [
     "ONE_SIDED",
     "PAPER",
     "CVaR",
+    "Calibration",
     "Certificate",
     "CertificateError",
     "Difference",
     "Evaluation",
+    "FrozenPlan",
     "Graphical",
     "GroupGap",
     "GuidedSampler",
+    "JudgePlan",
+    "LabelsPlan",
     "LeakageError",
     "LimitSuggestion",
     "LossError",
@@ -84,6 +97,7 @@ __all__ = [
     "StudyError",
     "TableError",
     "Verification",
+    "Watch",
     "WorstGroup",
     "adopt",
     "bonferroni",
@@ -91,6 +105,7 @@ __all__ = [
     "check_losses",
     "create_study",
     "fixed_sequence",
+    "freeze",
     "holm",
     "ledger",
     "load_study",
@@ -98,6 +113,9 @@ __all__ = [
     "measure",
     "objective",
     "plan_calibration",
+    "plan_judge",
+    "plan_labels",
+    "recertify",
     "seal",
     "select",
     "select_from_counts",

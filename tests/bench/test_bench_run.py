@@ -111,7 +111,7 @@ def test_what_is_not_installed_is_named_and_the_rest_runs(tmp_path, monkeypatch,
     assert "The figures are left out. They need matplotlib" in told
     assert (tmp_path / "README.md").exists()
     assert not (tmp_path / "figures").exists()
-    with pytest.raises(TableError, match="none is. The method guided needs no extra"):
+    with pytest.raises(TableError, match=r"none is. The method guided needs no extra"):
         run(["synthetic"], ["ehvi"], out=tmp_path, quick=True)
 
 

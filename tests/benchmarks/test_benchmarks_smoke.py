@@ -18,7 +18,17 @@ def test_a_quick_run_writes_every_comparison(tmp_path, capsys):
     optuna.logging.set_verbosity(level)
     written = json.loads((tmp_path / "results.json").read_text())
     assert [row["name"] for row in written["rows"]] == [row.name for row in rows]
-    for start in ("import", "Holm", "fixed", "select_from_losses", "betting", "proposal"):
+    starts = (
+        "import",
+        "Holm",
+        "fixed",
+        "select_from_losses",
+        "betting",
+        "proposal",
+        "labels",
+        "alarm",
+    )
+    for start in starts:
         assert any(row.name.startswith(start) for row in rows)
     assert all(row.ratio > 0 and row.met is None for row in rows)
     assert "riskpilot against its peers" in capsys.readouterr().out

@@ -3,12 +3,17 @@
 import ast
 import os
 import runpy
+import shlex
 from pathlib import Path
 
 import nbformat
 import pytest
+import yaml
 from nbclient import NotebookClient
 from pages import ROOT
+from typer.main import get_command
+
+from riskpilot.cli import app
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
@@ -51,3 +56,12 @@ def test_notebook_is_kept_without_outputs(path):
     cells = nbformat.read(path, as_version=4).cells
     assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
     assert os.path.getsize(path) < 20_000
+
+
+def test_the_schedule_runs_a_command_that_there_is():
+    workflow = yaml.safe_load((ROOT / "examples" / "watch_daily.yml").read_text(encoding="utf-8"))
+    steps = workflow["jobs"]["watch"]["steps"]
+    (line,) = [step["run"] for step in steps if step.get("run", "").startswith("riskpilot ")]
+    _, command, *words = shlex.split(line)
+    known = {name for each in get_command(app).commands[command].params for name in each.opts}
+    assert {word for word in words if word.startswith("--")} <= known

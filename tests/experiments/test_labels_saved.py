@@ -35,6 +35,13 @@ def test_what_is_said_about_targets_follows_from_the_rows(results):
     assert results["sequences"]["target_met"] == (max(late) <= 0.6)
 
 
+def test_no_boundary_needs_fewer_labels_than_the_best_one(results):
+    for row in results["least"]["rows"]:
+        assert row["fewest_labels"]["labels"] <= row["ours"]["labels"]
+    fewest = [row["fewest_labels"]["labels"] for row in results["least"]["rows"]]
+    assert results["least"]["reachable"] == (max(fewest) <= 0.6)
+
+
 @pytest.mark.parametrize("bets", ["plug-in", "newton"])
 def test_the_public_bets_put_right_hold_delta(bets):
     losses = (np.random.default_rng(0).random((3_000, 200)) < 0.1) * 1.0

@@ -487,3 +487,18 @@ def test_p_values_are_shown_however_small():
     for log_p in (0.0, -1.0, -700.0, -1e4, -1e300, -math.inf):
         assert p_in_words(log_p)
     assert p_in_words(-1e4) == "1.1e-4343"
+
+
+@pytest.mark.parametrize("level", [math.nan, math.inf, {1, 2}])
+def test_a_field_that_json_cannot_hold_is_refused_in_words(certificate, level):
+    with pytest.raises(rp.CertificateError, match="cannot be written"):
+        dataclasses.replace(certificate, level=level).to_json()
+
+
+def test_a_difference_names_its_field(certificate, validation, calibration):
+    changed = dataclasses.replace(
+        certificate, calibration_loss=[{}] * len(certificate.log_p), n_calibration=9
+    )
+    found = rp.verify(changed, validation=validation, calibration=calibration).differences
+    assert any(words.startswith("calibration loss: computed") for words in found)
+    assert any(words.startswith("number of calibration: computed") for words in found)

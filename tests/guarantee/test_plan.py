@@ -138,7 +138,7 @@ def test_what_bets_begin_with_is_that_of_the_candidates_in_their_order():
 def test_the_plan_is_made_from_validation_losses_and_nothing_else():
     parameters = inspect.signature(freeze_plan).parameters
     assert parameters["validation"].annotation in (ValidationLosses, "ValidationLosses")
-    settings = {"procedure", "seed", "entropy"}  # none of them holds losses
+    settings = {"procedure", "seed", "entropy", "judged"}  # none of them holds losses
     assert set(parameters) == {"validation", "estimates", "known_order"} | settings
     # An order is rows and nothing else, and whoever asks knew it before any data.
     assert parameters["known_order"].annotation in (Sequence[int] | None, "Sequence[int] | None")

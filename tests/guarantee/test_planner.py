@@ -9,6 +9,7 @@ import pytest
 import riskpilot as rp
 from riskpilot.guarantee import power as planner
 from riskpilot.guarantee.power import passing_probability, samples_for_power, samples_to_pass
+from riskpilot.plots import power_curves
 from riskpilot.statistics import families
 from riskpilot.statistics.families import log_betting
 
@@ -189,3 +190,77 @@ def test_a_margin_next_to_nothing_is_planned_at_once(true_risk, needed):
     assert plan.needed == (None if needed is None else pytest.approx(needed, rel=1e-3))
     if needed is None:
         assert "more than 1,000,000,000,000 examples" in str(plan)
+
+
+def plan_of(statistic, n, *, limit=0.1, **settings):
+    risk = rp.Risk("y", limit, statistic=statistic, high=settings.pop("high", 1.0))
+    return rp.plan_calibration(rp.Problem([risk], "cost"), n, **settings)[0]
+
+
+def passes_at_best(statistic, n, limit):
+    """Whether anything passes where every loss of both groups is the best there can be."""
+    risk = rp.Risk("y", limit, statistic=statistic)
+    alike = np.full((1, 2 * n), float(isinstance(statistic, rp.Ratio)))
+    table = {"y": alike, "groups": np.repeat(["a", "b"], n)}
+    problem = rp.Problem([risk], "cost")
+    validation = {**table, "cost": [1.0]}
+    calibration = {name: values.copy() for name, values in table.items()}
+    found = rp.select_from_losses(problem, validation=validation, calibration=calibration)
+    return found.config is not None
+
+
+@pytest.mark.parametrize("statistic", [rp.GroupGap(), rp.Ratio()])
+@pytest.mark.parametrize("limit", [0.1, 0.2])
+def test_with_fewer_examples_than_the_fewest_no_comparison_of_groups_passes(statistic, limit):
+    fewest = plan_of(statistic, 1, limit=limit).fewest
+    assert fewest > 9
+    assert not passes_at_best(statistic, fewest - 1, limit)
+    assert passes_at_best(statistic, round(1.5 * fewest) + 3, limit)
+
+
+def test_a_plan_for_a_gap_does_not_call_impossible_what_can_pass():
+    assert passes_at_best(rp.GroupGap(), 40, 0.1)
+    text = str(plan_of(rp.GroupGap(), 40))
+    assert "nothing can pass" not in text
+    assert "if the losses are spread as widely as they can be" in text
+    assert "nothing can pass with 9" in str(plan_of(rp.GroupGap(), 9))
+    assert "if the losses are spread" in str(plan_of(rp.GroupGap(), 1000))
+    close = plan_of(rp.GroupGap(), 1000, deviations={"y": 0.2})
+    assert close.assumes is None
+    assert close.just_passes > plan_of(rp.GroupGap(), 1000).just_passes
+
+
+@pytest.mark.parametrize(
+    ("statistic", "says"),
+    [
+        (rp.Ratio(), "how large the groups' means are"),
+        (rp.Quantile(0.95), "which share of the losses lies above the limit"),
+        (rp.CVaR(0.95), "how widely the losses of the tail are spread"),
+    ],
+)
+def test_no_power_is_told_that_hangs_on_what_is_not_known(statistic, says):
+    risk = {"at_least": 0.8} if isinstance(statistic, rp.Ratio) else {"limit": 0.2}
+    problem = rp.Problem([rp.Risk("y", statistic=statistic, **risk)], "cost")
+    true_risks = {"y": 0.9 if isinstance(statistic, rp.Ratio) else 0.1}
+    (plan,) = rp.plan_calibration(problem, 1000, true_risks=true_risks)
+    assert (plan.power, plan.needed) == (None, None)
+    assert says in str(plan)
+    assert "passes with probability" not in str(plan)
+    with pytest.raises(rp.ProblemError, match=says):
+        power_curves(problem)
+    if not isinstance(statistic, rp.Quantile):
+        (plan,) = rp.plan_calibration(problem, 1000, true_risks=true_risks, deviations={"y": 1.3})
+        assert 0 < plan.power < 1
+        assert plan.assumes is None
+
+
+def test_a_plan_for_a_quantile_says_how_many_losses_may_lie_above_the_limit():
+    text = str(plan_of(rp.Quantile(0.95), 1000, limit=3, high=10))
+    assert "of up to 3 passes (binomial test), if at most 40 of the losses lie above 3" in text
+    rng = np.random.default_rng(0)
+    for above, passes in ((40, True), (41, False)):
+        losses = {"y": np.where(np.arange(1000) < above, 10.0, 2.5)[None]}
+        problem = rp.Problem([rp.Risk("y", 3, high=10, statistic=rp.Quantile(0.95))], "cost")
+        validation = {"y": rng.permutation(losses["y"][0])[None], "cost": [1.0]}
+        found = rp.select_from_losses(problem, validation=validation, calibration=losses)
+        assert (found.config is not None) is passes

@@ -373,6 +373,80 @@ def test_ids_may_not_be_masked():
         )
 
 
+HOLLOW_IDS = {
+    "too few": ([1], "one id for each of the 30 validation examples, but there are 1"),
+    "too many": (range(31), "one id for each of the 30 validation examples, but there are 31"),
+    "a number": (5, "one id for each example, but it is 5"),
+    "a text": ("abc", "one id for each example, but it is 'abc'"),
+    "a set": ({1, 2}, "one id for each example, but it is {1, 2}"),
+    "the same": ([1] * 30, "'1' occurs 30 times"),
+    "the same number and text": ([*range(28), 27.0, 29], "'27' occurs 2 times"),
+    "the same pairs": ([("a", 1)] * 30, "occurs 30 times"),
+    "NaN": ([float("nan")] * 30, "30 are missing, such as nan"),
+    "None": ([None, *range(29)], "1 are missing, such as None"),
+    "no parts": ([()] * 30, "parts"),
+    "other parts": ([(1, 2), *range(29)], "parts"),
+}
+
+
+@pytest.mark.parametrize("how", HOLLOW_IDS)
+def test_ids_that_do_not_tell_examples_apart_are_refused(how):
+    """Such ids could not show that an example is in both splits."""
+    ids, says = HOLLOW_IDS[how]
+    rng = np.random.default_rng(0)
+    problem = rp.Problem([rp.Risk("x", 0.5)], "cost")
+    losses = {split: {"x": rng.random(30) < 0.1} for split in ("validation", "calibration")}
+    losses["validation"]["cost"] = 1.0
+    tables = {s: {n: np.array(v)[None] for n, v in given.items()} for s, given in losses.items()}
+    study = rp.create_study(problem)
+    with pytest.raises(rp.LossError, match=says):
+        rp.select_from_losses(problem, **tables, validation_ids=ids)
+    with pytest.raises(rp.LossError, match=says):
+        rp.tell(study, study.ask(), rp.Evaluation(**losses), validation_ids=ids)
+    with pytest.raises(rp.LossError, match=says):
+        study.optimize(
+            rp.objective(study, lambda trial: rp.Evaluation(**losses), validation_ids=ids), 1
+        )
+    with pytest.raises(rp.LossError, match=says.replace("validation", "calibration")):
+        rp.select_from_losses(problem, **tables, calibration_ids=ids)
+
+
+def test_ids_of_several_parts_are_compared_as_wholes():
+    rng = np.random.default_rng(0)
+    problem = rp.Problem([rp.Risk("x", 0.5)], "cost")
+    tables = {
+        "validation": {"x": rng.random((1, 300)) < 0.1, "cost": [1.0]},
+        "calibration": {"x": rng.random((1, 300)) < 0.1},
+    }
+    first, other = [("a", i) for i in range(300)], [("b", i) for i in range(300)]
+    found = rp.select_from_losses(
+        problem, **tables, validation_ids=first, calibration_ids=other, configs=[{"c": 1}]
+    )
+    assert found.config == {"c": 1}
+    with pytest.raises(rp.LeakageError, match="1 ids occur in both"):
+        rp.select_from_losses(
+            problem, **tables, validation_ids=first, calibration_ids=[*other[1:], ("a", 7)]
+        )
+
+
+@pytest.mark.parametrize("split", ["validation", "calibration"])
+def test_other_ids_from_trial_to_trial_are_refused(split):
+    rng = np.random.default_rng(0)
+    problem = rp.Problem([rp.Risk("x", 0.5)], "cost")
+    ids = {"validation_ids": list(range(30)), "calibration_ids": list(range(100, 130))}
+
+    def evaluation():
+        return rp.Evaluation({"x": rng.random(30) < 0.1, "cost": 1.0}, {"x": rng.random(30) < 0.1})
+
+    study = rp.create_study(problem)
+    rp.tell(study, study.ask(), evaluation(), **ids)
+    rp.tell(study, study.ask(), evaluation(), **ids)
+    rp.tell(study, study.ask(), evaluation())  # ids are no duty
+    for odd in (range(500, 530), ids[f"{split}_ids"][::-1]):
+        with pytest.raises(rp.LossError, match=f"same {split} examples, in the same order"):
+            rp.tell(study, study.ask(), evaluation(), **{**ids, f"{split}_ids": odd})
+
+
 # Groups and labels are who they were.
 
 ALIKE = {

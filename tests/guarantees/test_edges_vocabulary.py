@@ -6,10 +6,11 @@ must not be certified more often than delta allows.
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 import riskpilot as rp
 from riskpilot.problem.notation import parse_risk
-from riskpilot.sklearn import RiskControlledThreshold
+from riskpilot.sklearn import RiskControlledSearch, RiskControlledThreshold
 
 DELTA = 0.1
 R = 120
@@ -54,7 +55,11 @@ GROUPED = {
     "worst_group_error": half_wrong_in_a_small_group,
     "worst_group_false_negative_rate": half_wrong_in_a_small_group,
     "Worst-group error": half_wrong_in_a_small_group,
+    "worstgrouperror": half_wrong_in_a_small_group,
     "error_gap": half_wrong_in_a_small_group,
+    "errorgap": half_wrong_in_a_small_group,
+    "gap_in_error": half_wrong_in_a_small_group,
+    "equalised_odds_gap": half_wrong_in_a_small_group,
     "recall_gap": half_wrong_in_a_small_group,
     "fpr_gap": half_wrong_in_a_small_group,
     "equal_opportunity_gap": half_wrong_in_a_small_group,
@@ -91,7 +96,9 @@ def test_a_lower_limit_on_the_worst_group_is_tested_in_groups(name, effort):
         rp.Risk(name, 0.2)
 
 
-@pytest.mark.parametrize("name", ["accuracy", "recall", "precision", "coverage", "tpr", "Accuracy"])
+@pytest.mark.parametrize(
+    "name", ["accuracy", "recall", "precision", "coverage", "tpr", "Accuracy", "truepositiverate"]
+)
 @pytest.mark.parametrize("how", ["limit", "at_most"])
 def test_what_is_better_when_larger_takes_no_upper_limit(name, how):
     with pytest.raises(rp.ProblemError, match=r"better when larger.*at_least=0\.9"):
@@ -197,6 +204,53 @@ class _Known:
         from sklearn.linear_model import LogisticRegression
 
         return LogisticRegression().__sklearn_tags__()
+
+
+MISSING = [np.nan, None]
+
+
+@pytest.mark.parametrize("odd", [*MISSING, 7, "1", 0.5])
+@pytest.mark.parametrize("part", ["y", "y_val"])
+def test_a_label_that_is_missing_or_no_class_is_never_counted_as_a_negative(odd, part):
+    """Counted as negatives, unlabelled examples of low scores would make any threshold pass."""
+    rng = np.random.default_rng(0)
+    score = rng.random((1500, 1))
+    y = (rng.random(1500) < score[:, 0]).astype(object)
+    with_odd = np.where(np.arange(1500) < 500, odd, y)
+    search = RiskControlledThreshold(_Known(np.array([0, 1])), risks={"fpr": 0.3}, minimize="fnr")
+    parts = {"y": y, "X_val": score, "y_val": y, part: with_odd}
+    with pytest.raises(rp.LossError, match=r"missing|one of the classes"):
+        search.fit(score, **parts)
+
+
+@pytest.mark.parametrize("odd", [*MISSING, np.ma.masked])
+def test_a_search_refuses_labels_that_are_missing(odd):
+    X = np.random.default_rng(0).random((300, 1))
+    y = np.ma.masked_array((X[:, 0] > 0.5).astype(object))
+    y[::3] = odd
+    search = RiskControlledSearch(
+        DecisionTreeClassifier(), {"max_depth": (1, 3)}, risks={"error": 0.4}, minimize="fnr"
+    )
+    with pytest.raises(rp.LossError, match=r"missing|masked"):
+        search.fit(X, y)
+
+
+def test_a_search_refuses_classes_that_it_was_not_fitted_with():
+    X = np.random.default_rng(0).random((300, 1))
+    y = (X[:, 0] > 0.5).astype(int)
+    search = RiskControlledSearch(
+        DecisionTreeClassifier(), {"max_depth": (1, 3)}, risks={"fpr": 0.4}, minimize="fnr"
+    )
+    with pytest.raises(rp.LossError, match="one of the classes"):
+        search.fit(X, y, X_cal=X, y_cal=y * 7)
+    with pytest.raises(rp.LossError, match="of one kind"):
+        search.fit(X, np.where(y == 1, "a", y.astype(object)))
+
+
+@pytest.mark.parametrize("missing", MISSING)
+def test_losses_are_made_of_no_label_that_is_missing(missing):
+    with pytest.raises(rp.LossError, match="1 of them are missing"):
+        rp.losses_from_predictions(rp.Risk("fpr", 0.2), [0, 1, missing], [0, 1, 1])
 
 
 @pytest.mark.parametrize(
@@ -309,7 +363,10 @@ def test_hits_where_misses_are_expected_are_noticed():
     rp.check_losses(risk, {"recall": 1 - hits}, label, predicted)
 
 
-@pytest.mark.parametrize("name", ["latency_p95", "p99 latency", "median_cost", "worst group harm"])
+@pytest.mark.parametrize(
+    "name",
+    ["latency_p95", "p99 latency", "median_cost", "worst group harm", "harm_gap", "harm_drop"],
+)
 def test_a_name_of_ones_own_that_says_a_statistic_needs_one(name):
     with pytest.raises(rp.ProblemError, match="statistic="):
         rp.Risk(name, 0.2)

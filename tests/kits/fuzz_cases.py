@@ -106,6 +106,26 @@ TABLES = (
 )
 
 
+def _frozen() -> rp.FrozenPlan:
+    """A plan with one candidate."""
+    validation = {"error": VALIDATION["error"][:1], "cost": COST[:1]}
+    return rp.freeze(PROBLEM, validation=validation)
+
+
+def _calibrated(source: Any, horizon: Any, losses: Any, candidates: Any = None) -> Any:
+    """Add labels, and look at all that a calibration says."""
+    calibration = rp.Calibration(source, horizon=horizon)
+    calibration.add(losses, candidates)
+    return calibration.message, calibration.certified, calibration.needed, calibration.select()
+
+
+def _saved_labels() -> Any:
+    """The file of a calibration with some labels."""
+    calibration = rp.Calibration(_frozen(), horizon=80)
+    calibration.add({"error": _draw(40)[:1]})
+    return calibration.save("labels.npz")
+
+
 def _extreme_problems() -> tuple[rp.Problem, ...]:
     """Problems at the ends of what is accepted; those that are refused are left out."""
     risks: tuple[dict[str, Any], ...] = (
@@ -503,6 +523,36 @@ LOSSES = (
         examples=15,
     ),
     Case(
+        "freeze",
+        rp.freeze,
+        tuple(
+            {name: table[name] for name in ("problem", "validation")}
+            for table in (TABLES[0], TABLES[1], TABLES[3], TABLES[4])
+        ),
+        use=lambda plan: (repr(plan), plan.candidates, plan.digest),
+        examples=60,
+    ),
+    Case(
+        "FrozenPlan",
+        rp.FrozenPlan,
+        (dict.fromkeys((field.name for field in fields(rp.FrozenPlan)), 0.1),),
+        use=type,
+        examples=20,
+    ),
+    Case(
+        "Calibration",
+        _calibrated,
+        ({"source": _frozen(), "horizon": 80, "losses": {"error": _draw(40)[:1]}},),
+        examples=100,
+    ),
+    Case(
+        "Calibration.load",
+        rp.Calibration.load,
+        ({"path": Fresh(_saved_labels)},),
+        use=lambda calibration: calibration.message,
+        examples=30,
+    ),
+    Case(
         "Selection.report",
         rp.select_from_losses(**TABLES[0]).report,
         ({"path": "report.html"},),
@@ -609,6 +659,34 @@ PLANS = (
         "RiskPlan",
         rp.RiskPlan,
         (asdict(rp.plan_calibration(PROBLEM, 50)[0]) | {"risk": PROBLEM.risks[0]},),
+        use=type,
+        examples=20,
+    ),
+    Case(
+        "plan_labels",
+        rp.plan_labels,
+        ({"problem": PROBLEM, "horizon": 50, "true_risks": {"error": 0.2}},),
+        use=lambda plans: [str(plan) for plan in plans],
+        examples=60,
+    ),
+    Case(
+        "plan_judge",
+        rp.plan_judge,
+        ({"problem": PROBLEM, "labels": 50, "unlabelled": 500, "correlations": {"error": 0.5}},),
+        use=lambda plans: [str(plan) for plan in plans],
+        examples=60,
+    ),
+    Case(
+        "LabelsPlan",
+        rp.LabelsPlan,
+        (dict.fromkeys((field.name for field in fields(rp.LabelsPlan)), 0.1),),
+        use=type,
+        examples=20,
+    ),
+    Case(
+        "JudgePlan",
+        rp.JudgePlan,
+        (dict.fromkeys((field.name for field in fields(rp.JudgePlan)), 0.1),),
         use=type,
         examples=20,
     ),
@@ -734,6 +812,94 @@ CERTIFICATES = (
     Case("Verification", rp.Verification, ({"differences": ("one",)},), use=type, examples=20),
 )
 
+# Watches
+
+
+@cache
+def _promises() -> tuple[tuple[rp.Certificate, dict[str, Any]], ...]:
+    """Certificates that promise something, each with labels of the configuration."""
+    found = []
+    for table in TABLES:
+        certificate = rp.select_from_losses(**table).certificate
+        if certificate.config is None:
+            continue
+        given, names = table["calibration"], table["problem"].names
+        found.append((certificate, {n: v[0] if n in names else v for n, v in given.items()}))
+    return tuple(found)
+
+
+def _watch_all(watch: rp.Watch) -> None:
+    """Feed a watch, and look at it."""
+    labels = next(given for made, given in _promises() if made.digest == watch.certificate)
+    if watch.largest_weight is None:
+        watch.update(labels, ids=range(M), at="then")
+    _read(watch, watch._repr_html_(), watch.risks, watch.alarms)
+
+
+def _feed(which: int, **labels: Any) -> None:
+    """Give labels to a new watch."""
+    watch = rp.Watch(_promises()[which][0])
+    watch.update(**labels)
+    _read(watch, watch.risks)
+
+
+def _labels_file() -> str:
+    """A file of labels in the working directory."""
+    Path("labels.csv").write_text("error,sex,id\n0,a,1\n1,b,2\n", encoding="utf-8")
+    return "labels.csv"
+
+
+def _fresh_of(trial: optuna.trial.FrozenTrial) -> dict[str, Any]:
+    return {"error": _draw(M)[trial.params["row"]]}
+
+
+WATCHES = (
+    Case(
+        "Watch",
+        rp.Watch,
+        (
+            *({"certificate": made, "delta": 0.1} for made, _ in _promises()),
+            {"certificate": _promises()[0][0], "largest_weight": 4.0},
+        ),
+        use=_watch_all,
+        examples=150,
+    ),
+    *(
+        Case(
+            f"Watch.update of table {i}",
+            partial(_feed, i),
+            ({"losses": labels, "ids": list(range(M)), "at": "2026-03-01"},),
+            examples=60,
+        )
+        for i, (_, labels) in enumerate(_promises())
+    ),
+    Case(
+        "Watch.update_from_file",
+        lambda **given: rp.Watch(_promises()[0][0]).update_from_file(**given),
+        ({"path": Fresh(_labels_file), "ids": "id", "at": "today"},),
+        examples=60,
+    ),
+    Case(
+        "Watch.load",
+        rp.Watch.load,
+        ({"place": Fresh(lambda: rp.Watch(_promises()[0][0]).save(f"w{RNG.random()}.json"))},),
+        use=_read,
+        examples=60,
+    ),
+    Case("Watch.save", lambda place: rp.Watch(_promises()[0][0]).save(place), ({"place": "w"},)),
+    Case("Watch.report", rp.Watch(_promises()[0][0]).report, ({"path": "w.html"},), examples=30),
+    Case(
+        "recertify",
+        rp.recertify,
+        (
+            {"study": Fresh(_study), "calibration": _fresh_of, "problem": PROBLEM},
+            {"study": Fresh(_study), "calibration": _fresh_of, "config": {"row": 0}, "seed": 3},
+        ),
+        use=_look,
+        examples=80,
+    ),
+)
+
 # scikit-learn
 
 X, Y = RNG.normal(size=(150, 3)), RNG.integers(0, 2, 150)
@@ -825,7 +991,7 @@ SKLEARN = (
 # The command line
 
 _RUNNER = CliRunner()
-EXIT_CODES = (0, 1, 2, 3)
+EXIT_CODES = (0, 1, 2, 3, 4)
 LIMITS = (
     *("error<=0.3", "error <= 0.1 as quantile(0.9)", "error<=0.1 as worst_group by sex", "harm<=1"),
     *(
@@ -862,6 +1028,9 @@ def _command(arguments: list[str]) -> None:
             configs=CONFIGS,
         )
         CERTIFIED[0]["certificate"].save("certificate.json")
+        _promises()[0][0].save("promise.json")
+        _labels_file()
+        Path("fresh.csv").write_text("trial,error\n0,0\n1,0\n2,1\n", encoding="utf-8")
     result = _RUNNER.invoke(app, arguments)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -904,10 +1073,33 @@ COMMANDS = (
         ["seal", "sqlite:///study.db", "--study-name", "known", "--out", "seal.json"],
         ["seal", "sqlite:///study.db", "--risk", "error<=0.2", "--procedure", "holm", "--json"],
     ),
+    _typed(
+        30,
+        ["calibrate", "sqlite:///study.db", "--study-name", "known", "--horizon", "90", "--json"],
+    ),
+    _typed(
+        80,
+        ["watch", "promise.json", "--losses", "labels.csv", "--ids", "id", "--json"],
+        [
+            "watch",
+            "promise.json",
+            "--losses",
+            "labels.csv",
+            "--metrics",
+            "w.prom",
+            "--delta",
+            "0.1",
+        ],
+    ),
+    _typed(
+        60,
+        ["recertify", "sqlite:///study.db", "--losses", "fresh.csv", "--study-name", "known"],
+        ["recertify", "sqlite:///study.db", "--losses", "fresh.csv", "--risk", "error<=0.5"],
+    ),
     _typed(30, ["status", "sqlite:///study.db", "--study-name", "known", "--json"]),
     _typed(30, ["report", "sqlite:///study.db", "--study-name", "known", "--out", "r.html"]),
 )
 # Commands that serve, train or replay: they read no input but options that the others read, too.
 NOT_TYPED = {"dashboard", "demo", "bench"}
 
-CASES = (*VOCABULARY, *LOSSES, *PLANS, *STUDIES, *CERTIFICATES, *SKLEARN, *COMMANDS)
+CASES = (*VOCABULARY, *LOSSES, *PLANS, *STUDIES, *CERTIFICATES, *WATCHES, *SKLEARN, *COMMANDS)

@@ -12,7 +12,7 @@ from riskpilot.losses import (
     ValidationLosses,
     calibration_losses,
     check_disjoint,
-    check_ids,
+    read_ids,
     summary_of,
     validation_losses,
 )
@@ -172,10 +172,10 @@ def test_equal_losses_of_many_values_are_no_chance(different, refused):
 
 
 def test_ids_of_one_split_alone_are_compared_with_nothing():
-    check_ids(None, ["a", "b"])
-    check_ids(["a", "b"], None)
+    read_ids(None, ["a", "b"])
+    read_ids(["a", "b"], None)
     with pytest.raises(rp.LeakageError, match="such as 'b'"):
-        check_ids(["a", "b"], ["b"])
+        read_ids(["a", "b"], ["b"])
 
 
 def test_classes_are_whole_numbers_below_2_to_the_53():
@@ -372,3 +372,13 @@ def test_only_losses_at_an_end_of_the_range_are_at_an_end_of_the_unit_scale(low,
     assert unit[3] == 1
     assert ((unit[1:3] > 0) & (unit[1:3] < 1)).all()
     assert (np.diff(unit) >= 0).all()
+
+
+def test_a_free_objective_of_examples_is_of_the_same_examples():
+    study = rp.create_study(UNIT)
+    with pytest.raises(rp.LossError, match="one for each of the 3 examples, but there are 2"):
+        rp.tell(study, study.ask(), rp.Evaluation({"error": [0, 1, 0], "cost": [1, 2]}))
+    with pytest.raises(rp.LossError, match="one for each of the 3 examples, but there are 2"):
+        validation_losses(UNIT, {"error": [[0, 1, 0]], "cost": [[1, 2]]})
+    for cost in ([[1, 2, 3]], [[2]], [2]):
+        assert validation_losses(UNIT, {"error": [[0, 1, 0]], "cost": cost}).free == [2]

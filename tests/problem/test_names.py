@@ -1,6 +1,6 @@
 """Names, their meaning and their notation: one registry, one grammar."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -76,6 +76,7 @@ def test_spelling_does_not_change_what_a_name_means(name):
 LARGER = """
     acc auc roc_auc ROC-AUC AUROC f1 F1-score f1_score val_precision test_recall TPR reward
     meanReward r2 mIoU IoU dice BLEU rouge success_rate pass_rate win-rate hit_rate exact_match
+    successrate winRate valaccuracy
     mAP val_mAP correct is_correct isCorrect answer_quality helpfulness faithfulness uptime
     availability fbeta tp utility pass@10 hits@5 top5_accuracy balanced_accuracy empirical_coverage
 """
@@ -99,13 +100,60 @@ def test_losses_are_not_taken_for_more_than_they_are(name):
     assert rp.Problem([rp.Risk("harm_", 0.1)], minimize=name).minimize == name
 
 
+SAME = {
+    "worst_group_error": "worstgrouperror worst_grouperror WORSTGROUPERROR error_worst_group",
+    "error_gap": "errorgap gap_error ErrorGap gapInError",
+    "accuracy_gap": "gap_accuracy gap-of-accuracy",
+    "fpr_gap": "FPRGap fprgap gap_between_groups_in_fpr",
+    "false_positive_rate": "falsepositiverate rate_of_false_positive false_positiverate",
+    "true_positive_rate": "truepositiverate TruePositiveRate",
+    "selective_error": "selectiveerror",
+    "accuracy_drop": "accuracydrop drop_in_accuracy",
+    "demographic_parity_gap": "demographicparitygap demographic_parity_difference",
+    "equalized_odds_gap": "equalizedoddsgap equalised_odds_gap EqualisedOddsGap",
+    "recall": "recall\u200b Recall\u0301 \uff32\uff25\uff23\uff21\uff2c\uff2c",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [(name, other) for name, others in SAME.items() for other in others.split()]
+)
+def test_joined_reordered_and_british_spellings_are_the_same_name(name, other):
+    assert meaning(other) == meaning(name)
+    assert rp.Risk(other) == replace(rp.Risk(name), name=other)
+
+
+def test_no_two_known_names_have_the_same_letters_or_the_same_words():
+    names = {**{name: name for name in KNOWN}, **ALIASES}
+    for key in (lambda name: name.replace("_", ""), lambda name: tuple(sorted(name.split("_")))):
+        found = {}
+        for name, meant in names.items():
+            assert found.setdefault(key(name), meant) == meant
+
+
+@pytest.mark.parametrize("name", ["equalised_odds", "demographicparity", "equal_opportunity"])
+def test_half_a_name_of_fairness_is_refused_with_the_whole_one(name):
+    with pytest.raises(rp.ProblemError, match=r"statistic=GroupGap"):
+        rp.Risk(name, 0.1)
+
+
+def test_a_slip_in_a_name_of_groups_is_refused_with_the_right_one():
+    with pytest.raises(rp.ProblemError, match="Did you mean 'recall_gap'"):
+        rp.Risk("recal_gap", 0.1)
+
+
 MORE_THAN_A_MEAN = """
     latency_p95 P95 p_95 p95latency p95Latency q95 q_99 latency-95th 95pct latency_95% 99.9%_latency
     tail_latency worst_harm max_latency maxLatency maximum decile top_decile top10%_cost top-cost
-    median_cost cvar worst_group_harm
+    median_cost cvar worst_group_harm harm_gap harm_drop gap_in_harm harmgap worstgroupharm
+    maxlatency latencymax mediancost generalisation_gap
 """
 A_MEAN = """
     latency top5_error top-5-error top_1_miss p1 q4 p5 step_95 maximal worsted p7 http99 95 tailored
+    cost toxicity gap_penalty gap_length gap_size raindrop dropout drop_rate dropped_calls stopgap
+    gap drop backdrop err errors harm losses refusal tokens wait_time runtime peak_memory regret
+    minmax lifetime downtime timeloss harmful opportunity_cost parity_error odds age_gap_years
+    harm_ratio harm_difference
 """
 
 

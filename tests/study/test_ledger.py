@@ -169,9 +169,9 @@ def test_each_certificate_carries_the_digest_of_its_entry(study):
 def test_outcomes_say_what_each_question_led_to(study):
     first = rp.select(study)
     rp.select(study, problem=PROBLEM.with_limits(error=0.01))
-    assert outcomes(study)[1]["config"] == first.config
-    assert outcomes(study)[1]["certificate"] == first.certificate.digest
-    assert outcomes(study)[2]["config"] is None
+    assert outcomes(study)[1][0]["config"] == first.config
+    assert outcomes(study)[1][0]["certificate"] == first.certificate.digest
+    assert outcomes(study)[2][0]["config"] is None
 
 
 def test_questions_asked_at_the_same_time_get_numbers_of_their_own(tmp_path, study):

@@ -1,5 +1,7 @@
 """Studies: what they record, what they seal, and limits that are set late."""
 
+import itertools
+
 import numpy as np
 import optuna
 import pytest
@@ -157,6 +159,49 @@ def test_a_calibration_that_breaks_off_goes_on_where_it_stood():
     assert called == [*order[:3], *order[2:]]
 
 
+@pytest.mark.parametrize("asked_before", [False, True])
+def test_a_calibration_whose_losses_do_not_go_together_can_be_corrected(asked_before):
+    study = run(rp.create_study(PROBLEM, seed=0, n_calibration=300), without_calibration, 6)
+    right = lambda trial: {"error": draw(trial.params["x"], 300, 1000 + trial.number)}  # noqa: E731
+    if asked_before:
+        first = rp.select(study, calibrate=right)
+        run(study, without_calibration, 6)
+    calls = itertools.count(400)
+    for _ in range(2):
+        with pytest.raises(rp.LossError, match="number of losses of 'error' differs"):
+            rp.select(study, calibrate=lambda trial: {"error": draw(0.1, next(calls), 7)})
+    assert len(rp.ledger(study)) == asked_before
+    assert rp.select(study, calibrate=right).config is not None
+    if asked_before:  # what the first question was answered with is still there
+        tested = first.background.numbers[first.plan.order[0]]
+        stored = read_calibration(study, PROBLEM, study.trials[tested])["error"][0]
+        np.testing.assert_array_equal(stored, right(study.trials[tested])["error"])
+
+
+@pytest.mark.parametrize("split", ["validation", "calibration"])
+def test_every_trial_has_the_same_number_of_examples(split):
+    """A trial of another number would make every selection impossible, and no trial can go."""
+    study = rp.create_study(PROBLEM, seed=0)
+    sizes = {"validation": 200, "calibration": 300}
+
+    def evaluation(number):
+        n = {**sizes, **({split: 301} if number == 2 else {})}
+        calibration = {"error": draw(0.1, n["calibration"], 100 + number)}
+        validation = {"error": draw(0.1, n["validation"], number), "cost": float(number)}
+        return rp.Evaluation(validation, None if number == 0 else calibration)
+
+    for number in (0, 1):
+        rp.tell(study, study.ask(), evaluation(number))
+    trial = study.ask()
+    with pytest.raises(rp.LossError, match=rf"same {split} examples, but this one has 301"):
+        rp.tell(study, trial, evaluation(2))
+    rp.tell(study, trial, evaluation(3))  # the trial was left running, and is told again
+    record = rp.objective(study, lambda trial: evaluation(2), on_error="record")
+    study.optimize(record, n_trials=1)
+    assert study.trials[-1].state.name == "FAIL"
+    rp.select(study, calibrate=lambda trial: evaluation(4).calibration)
+
+
 @pytest.mark.parametrize("kind", ["binary", "real"])
 def test_calibrate_may_not_hand_back_the_validation_losses(kind):
     stored = {}
@@ -186,17 +231,6 @@ def test_an_evaluation_that_shares_its_splits_fails_its_trial():
         run(study, shared, 1)
     assert study.trials[0].state == TrialState.FAIL
     assert "LeakageError" in study.trials[0].user_attrs["riskpilot:error"]
-
-
-def test_calibration_sets_of_unequal_size_are_refused():
-    def uneven(trial):
-        x = trial.suggest_float("x", 0, 1)
-        calibration = {"error": draw(x, 300 + trial.number, 1000 + trial.number)}
-        return rp.Evaluation(evaluate(trial).validation, calibration)
-
-    study = run(rp.create_study(PROBLEM, seed=0), uneven, 4)
-    with pytest.raises(rp.LossError, match=r"same examples.*'error' differs"):
-        rp.select(study)
 
 
 def test_validation_sets_of_unequal_size_fail_their_trial():

@@ -1,6 +1,8 @@
 """The figures of the watch are made from the monitors that they name, and meet their targets."""
 
 import json
+import math
+import re
 
 import numpy as np
 
@@ -36,3 +38,23 @@ def test_what_was_tried_includes_the_watch_as_it_is():
         alarms = monitor(stream)
         assert alarms.shape == (10,), name
         assert np.median(alarms) > 300, name
+
+
+def test_the_guide_gives_the_stored_delays():
+    stored = json.loads(watch_delay.OUT.read_text())["delays"]
+    guide = (watch_delay.OUT.parents[2] / "docs" / "guides" / "watching.md").read_text("utf-8")
+    lines = re.findall(
+        r"^\| (0\.\d+) \| (from the start|[\d,]+ labels at 0.06) \| (.*) \|$", guide, re.M
+    )
+    assert len(lines) == 6
+    for after, past, cells in lines:
+        change = 0 if past == "from the start" else int(past.split()[0].replace(",", ""))
+        (row,) = [
+            row
+            for row in stored
+            if (row["limit"], row["after"], row["losses"]) == (0.1, float(after), "0/1")
+            and row["change"] == change
+            and row["before"] in (None, 0.06)
+        ]
+        expected = [f"{math.floor(row[name] + 0.5):,}" for name in ("watch", "single", "mapie")]
+        assert cells.split(" | ") == expected, (after, past)

@@ -7,7 +7,7 @@ from riskpilot.watch import (
     begin,
     lower_bound,
     make_rule,
-    segment_estimate,
+    segment_estimates,
     since_begin,
     since_change,
     update,
@@ -65,7 +65,7 @@ def test_an_alarm_tells_the_risk_since_the_change():
     x = rng.random((3_000, 1)) < np.where(np.arange(3_000) < 2_000, 0.05, 0.25)[:, None]
     state = update(rule, begin(rule), x)
     alarm = state.alarms[0]
-    then = segment_estimate(rule, 0, alarm.segment)
+    (then,) = segment_estimates(rule, 0, [alarm.segment])
     ((segment, now),) = since_change(rule, state)
     (whole,) = since_begin(rule, state)
     assert then.count == alarm.row - alarm.segment.row

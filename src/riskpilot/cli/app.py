@@ -1,7 +1,7 @@
 """The app: its commands, and how it says what is wrong with an input.
 
-Exit codes: 0 certified, or holds; 1 a certificate that does not hold; 2 input that cannot be used;
-3 nothing could be certified.
+Exit codes: 0 certified, or holds; 1 a certificate that does not hold, or no longer; 2 input that
+cannot be used; 3 nothing could be certified; 4 more labels are needed.
 """
 
 from typing import Annotated, Any
@@ -12,16 +12,19 @@ from typer.core import TyperGroup
 import riskpilot
 from riskpilot.cli import (
     bench,
+    calibrate,
     dashboard,
     demo,
     gate,
     plan,
+    recertify,
     report,
     seal,
     select,
     status,
     terminal,
     verify,
+    watch,
 )
 from riskpilot.common import hide_password, reason_of, shown_safely, without_password
 from riskpilot.errors import RiskpilotError, visible
@@ -106,8 +109,11 @@ app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.command(epilog=select.EXAMPLES)(select.select)
 app.command(epilog=gate.EXAMPLES)(gate.gate)
 app.command(epilog=plan.EXAMPLES)(plan.plan)
+app.command(epilog=calibrate.EXAMPLES)(calibrate.calibrate)
 app.command(epilog=seal.EXAMPLES)(seal.seal)
 app.command(epilog=verify.EXAMPLES)(verify.verify)
+app.command(epilog=watch.EXAMPLES)(watch.watch)
+app.command(epilog=recertify.EXAMPLES)(recertify.recertify)
 app.command(epilog=report.EXAMPLES)(report.report)
 app.command(epilog=dashboard.EXAMPLES)(dashboard.dashboard)
 app.command(epilog=bench.EXAMPLES)(bench.bench)

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 
@@ -17,7 +19,16 @@ from riskpilot.cli.options import (
     parse_risks,
 )
 from riskpilot.errors import ProblemError
-from riskpilot.guarantee import RiskPlan, plan_calibration, split_labelled
+from riskpilot.guarantee import (
+    JudgePlan,
+    LabelsPlan,
+    RiskPlan,
+    plan_calibration,
+    plan_judge,
+    plan_labels,
+    split_labelled,
+    unit_risk,
+)
 from riskpilot.problem import Problem
 
 EXAMPLES = examples(
@@ -25,6 +36,8 @@ EXAMPLES = examples(
     'riskpilot plan -r "error<=0.05" --labelled 7500',
     'riskpilot plan -r "error<=0.1" -n 500 -n 5000 --true-risk error=0.08',
     'riskpilot plan -r "precision>=0.9" -n 1000 --true-risk precision=0.93',
+    'riskpilot plan -r "error<=0.1" -n 1000 --true-risk error=0.07 --sequential --figure plan.html',
+    'riskpilot plan -r "error<=0.1" -n 500 --judge error=0.8 --unlabelled 5000',
     'riskpilot plan -r "cost<=3 in \\[0,10]" -n 2000 --deviation cost=1.5 --true-risk cost=2.8',
 )
 
@@ -54,6 +67,22 @@ def plan(
     target_power: Annotated[
         float, typer.Option(help="The probability of passing to aim for.")
     ] = 0.9,
+    sequential: Annotated[
+        bool,
+        typer.Option(
+            help="Labels arrive one after another, at most as many as --samples says: the chance "
+            "to be certified and the labels that it takes."
+        ),
+    ] = False,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="With --sequential: draw boundary and paths here (.html, .png, .svg)."),
+    ] = None,
+    judge: Annotated[
+        list[str],
+        typer.Option(help='Correlation of the losses with a judge\'s scores: "error=0.8".'),
+    ] = [],  # noqa: B006
+    unlabelled: Annotated[int, typer.Option(help="Examples that the judge alone scores.")] = 10_000,
     p_value: PValueOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
@@ -68,9 +97,22 @@ def plan(
         )
     splits = [split_labelled(n) for n in labelled]
     sizes = [*samples, *(n_calibration for _, n_calibration in splits)]
+    correlations = parse_numbers(judge, "correlation")
+    judged = [
+        one
+        for n in sizes
+        if correlations
+        for one in plan_judge(problem, n, unlabelled=unlabelled, correlations=correlations)
+    ]
+    if sequential:
+        _plan_sequential(problem, sizes, true_risks, figure, as_json)
+        return
     plans = _plans(problem, sizes, true_risks, deviations, target_power)
     if as_json:
-        terminal.print_json({"delta": delta, "plans": [_plan_json(one) for one in plans]})
+        found: dict[str, Any] = {"delta": delta, "plans": [_plan_json(one) for one in plans]}
+        if judged:
+            found["judges"] = [_plan_json(one) for one in judged]
+        terminal.print_json(found)
         return
     console = terminal.output()
     for n_validation, n_calibration in splits:
@@ -80,6 +122,54 @@ def plan(
             f"{n_validation:,} for validation, {n_calibration:,} for calibration.",
         )
     show_plans(console, plans, delta)
+    for one in judged:
+        terminal.say(console, one)
+
+
+def _plan_sequential(
+    problem: Problem,
+    horizons: Sequence[int],
+    true_risks: dict[str, float],
+    figure: Path | None,
+    as_json: bool,
+) -> None:
+    """Plan labels that arrive one after another; draw the first plan where that is asked for."""
+    plans = [one for m in horizons for one in plan_labels(problem, m, true_risks=true_risks)]
+    if figure is not None:
+        # As in reports: only who draws loads plotly.
+        from riskpilot.plots import labels_ahead, save_figure
+
+        first = plans[0]
+        unit, limit = unit_risk(first.risk, first.true_risk), first.risk.unit_limit
+        drawn = labels_ahead(np.array(first.steps), first.horizon, limit, unit, first.chances)
+        save_figure(drawn, figure)
+    if as_json:
+        hidden = ("chances", "steps")
+        listed = [{k: v for k, v in _plan_json(one).items() if k not in hidden} for one in plans]
+        terminal.print_json({"delta": problem.delta, "plans": listed})
+        return
+    console = terminal.output()
+    heads = ["risk", "labels at most", "true value", "chance to pass", "labels on average"]
+    heads += ["looked at once"]
+    rows: list[terminal.Row] = [
+        (
+            [
+                str(one.risk),
+                f"{one.horizon:,}",
+                f"{one.true_risk:g}",
+                f"{one.power:.3f}",
+                f"{one.mean_labels:,.0f}",
+                f"{one.fixed_power:.3f} with {one.horizon:,}",
+            ],
+            None,
+        )
+        for one in plans
+    ]
+    title = f"Labels one after another at delta = {problem.delta:g}"
+    terminal.show_table(console, title, heads, rows)
+    for one in plans:
+        terminal.say(console, one)
+    terminal.show_files(console, {"figure": figure})
 
 
 def show_plans(console: Console, plans: Sequence[RiskPlan], delta: float) -> None:
@@ -143,6 +233,6 @@ def _plans(
     return plans
 
 
-def _plan_json(one: RiskPlan) -> dict[str, Any]:
+def _plan_json(one: RiskPlan | LabelsPlan | JudgePlan) -> dict[str, Any]:
     """Write a plan for programs."""
     return {**asdict(one), "risk": one.risk.to_dict(), "message": str(one)}

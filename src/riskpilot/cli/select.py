@@ -130,10 +130,15 @@ def select(
                 selection = select_from_frame(
                     problem, losses, **columns, procedure=chosen, seed=seed, ledger=counted_in
                 )
-        if out is not None:
-            selection.certificate.save(out)
-        if report is not None:
-            selection.report(report)
+    finish(selection, out, report, as_json=as_json)
+
+
+def finish(selection: Selection, out: Path | None, report: Path | None, *, as_json: bool) -> None:
+    """Write the files of a selection, show it, and exit with 3 where nothing was certified."""
+    if out is not None:
+        selection.certificate.save(out)
+    if report is not None:
+        selection.report(report)
     if as_json:
         terminal.print_json(
             {

@@ -29,6 +29,7 @@ class ExitCode(IntEnum):
     DOES_NOT_HOLD = 1
     BAD_INPUT = 2
     NOTHING_CERTIFIED = 3
+    GO_ON = 4
 
 
 def output() -> Console:

@@ -11,6 +11,8 @@ from riskpilot.guarantee.certificate_shape import (
     check_certificate,
 )
 from riskpilot.guarantee.dominance import non_dominated
+from riskpilot.guarantee.judging import JudgeHelp
+from riskpilot.guarantee.label_planning import JudgePlan, LabelsPlan, plan_judge, plan_labels
 from riskpilot.guarantee.power import (
     MOST_EXAMPLES,
     RiskPlan,
@@ -19,6 +21,7 @@ from riskpilot.guarantee.power import (
     passing_probability,
     plan_calibration,
     planning_family,
+    power_is_unknown,
     samples_to_pass,
     split_labelled,
     unit_risk,
@@ -44,7 +47,20 @@ from riskpilot.guarantee.question import (
 from riskpilot.guarantee.region import DELTA_PRIME, DOUBT, Interval, interval, region_of
 from riskpilot.guarantee.risk_tests import family, fewest_examples, log_p, steering_family
 from riskpilot.guarantee.seals import Seal, differences_from_seal, make_seal
-from riskpilot.guarantee.testing import TestPlan, TestResult, check_seed, freeze_plan, run_test
+from riskpilot.guarantee.sequential import (
+    Progress,
+    begin_labels,
+    label_by_label,
+    labels_again,
+)
+from riskpilot.guarantee.testing import (
+    Labelling,
+    TestPlan,
+    TestResult,
+    check_seed,
+    freeze_plan,
+    run_test,
+)
 
 __all__ = [
     "CONTENT",
@@ -58,7 +74,12 @@ __all__ = [
     "Certificate",
     "Graphical",
     "Interval",
+    "JudgeHelp",
+    "JudgePlan",
+    "Labelling",
+    "LabelsPlan",
     "Procedure",
+    "Progress",
     "Question",
     "RiskPlan",
     "Seal",
@@ -67,6 +88,7 @@ __all__ = [
     "TestResult",
     "Use",
     "as_number",
+    "begin_labels",
     "bonferroni",
     "chain",
     "check_certificate",
@@ -86,6 +108,8 @@ __all__ = [
     "interval",
     "is_whole",
     "issue",
+    "label_by_label",
+    "labels_again",
     "log_p",
     "make_seal",
     "non_dominated",
@@ -93,7 +117,10 @@ __all__ = [
     "p_in_words",
     "passing_probability",
     "plan_calibration",
+    "plan_judge",
+    "plan_labels",
     "planning_family",
+    "power_is_unknown",
     "question_digest",
     "region_of",
     "run_test",

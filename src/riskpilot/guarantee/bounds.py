@@ -23,12 +23,15 @@ def upper_bounds(plan: TestPlan, result: TestResult, positions: Sequence[int]) -
     Each inverts the p-value of its risk at delta: a limit above the bound would have passed, so
     that P(risk > bound) <= delta for a candidate named beforehand. After a selection the promise is
     about the limits; the bounds show by how much they were kept. The top of the range where no
-    limit would have passed.
+    limit would have passed; NaN where labels arrived one after another, or a judge helped.
     """
     if result.calibration is None:
         return np.full((len(positions), len(plan.problem.risks)), np.nan)
     columns = []
     for risk in plan.problem.risks:
+        if risk.name in plan.judged:  # a judge's help is for the limit that was asked about
+            columns.append(np.full(len(positions), np.nan))
+            continue
         losses = result.calibration.risks[risk.name]
         means, errors = losses.summary.mean, losses.summary.standard_error
         bounds = []

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from riskpilot.common import card, digest_of, signed_files
+from riskpilot.errors import CertificateError
 from riskpilot.guarantee.certificate_shape import SCHEMA, a_certificate
 from riskpilot.guarantee.procedures import Procedure, custom_name, describe
-from riskpilot.guarantee.question import Question, config_of, groups_in_words
-from riskpilot.guarantee.testing import TestPlan, TestResult
+from riskpilot.guarantee.question import Question, config_of, groups_in_words, runs
+from riskpilot.guarantee.testing import Labelling, TestPlan, TestResult
 
 
 def now() -> str:
@@ -94,6 +95,16 @@ class Certificate:
         ``space`` give them again.
     procedure, families : dict
         How several candidates were tested, and the test of each risk.
+    sequential : dict, or None
+        Where labels arrived one after another (`Calibration`): their largest number ``horizon``,
+        how delta is spent on the way, how many ``labels`` each candidate got, after how many
+        somebody looked (``looks``, as first and last of each run), and by risk of 0/1 losses that
+        all count the ``boundary``: the label at which a count of 0, 1, 2, ... begins to pass.
+        ``calibration_digest`` is then that of the losses in the order of the labels.
+    judge : dict, or None
+        Where a judge helped: how many ``unlabelled`` examples it scored, the ``correlation`` of its
+        scores with the losses and about how many labels it ``saved``, by candidate and risk, and
+        the ``digest`` of the scores.
     log_p, calibration_loss : list of dict
         What the calibration data said of each candidate, by risk: the log p-value, and the mean or
         other statistic of the losses. As ``limit`` in ``problem`` it is a loss: of
@@ -133,6 +144,8 @@ class Certificate:
     estimates: list[list[float]] | None
     procedure: dict[str, Any]
     families: dict[str, str]
+    sequential: dict[str, Any] | None
+    judge: dict[str, Any] | None
     log_p: list[dict[str, float]]
     calibration_loss: list[dict[str, float]]
     passed: list[bool]
@@ -181,6 +194,7 @@ class Certificate:
             "groups": self.groups,
             "seeds": self.seeds,
             "trials": self.trials,
+            "horizon": None if self.sequential is None else self.sequential["horizon"],
             "plan": self.plan_digest,
         }
 
@@ -191,8 +205,19 @@ class Certificate:
         -------
         str
             The JSON text, which `from_json` reads.
+
+        Raises
+        ------
+        CertificateError
+            If a field holds what JSON cannot, such as NaN.
         """
-        return signed_files.signed(asdict(self))
+        try:
+            return signed_files.signed(asdict(self))
+        except (TypeError, ValueError) as error:
+            raise CertificateError(
+                f"A certificate holds finite numbers, texts, lists and mappings, but a field of "
+                f"this one cannot be written: {error}. Take an untouched copy."
+            ) from error
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate as JSON and return where it is.
@@ -300,7 +325,7 @@ def issue(question: Question, result: TestResult, use: Use | None = None) -> Cer
         created=use.created,
         problem=content["asked"],
         level=content["level"],
-        promise=promise_of(question, chosen, use),
+        promise=promise_of(question, chosen, use, result),
         groups=content["groups"],
         n_validation=plan.n_validation,
         n_calibration=result.n_calibration,
@@ -313,6 +338,8 @@ def issue(question: Question, result: TestResult, use: Use | None = None) -> Cer
         estimates=None if plan.estimates is None else [list(row) for row in plan.estimates],
         procedure=content["procedure"],
         families=dict(plan.families),
+        sequential=None if result.labelling is None else labelling_as_json(result.labelling),
+        judge=None if result.judge is None else result.judge.to_dict(),
         log_p=[dict(zip(names, map(finite, row), strict=True)) for row in result.log_p],
         calibration_loss=[dict(zip(names, map(float, row), strict=True)) for row in result.means],
         passed=[bool(p) for p in result.passed],
@@ -332,7 +359,18 @@ def issue(question: Question, result: TestResult, use: Use | None = None) -> Cer
     )
 
 
-def promise_of(question: Question, chosen: int | None, use: Use) -> str:
+def labelling_as_json(labelling: Labelling) -> dict[str, Any]:
+    """Write how labels came, for a certificate."""
+    return {
+        "horizon": labelling.horizon,
+        "spending": "delta * (labels / horizon)**2",
+        "labels": [int(labels) for labels in labelling.labels],
+        "looks": runs(labelling.looks),
+        "boundary": {name: list(steps) for name, steps in labelling.steps.items()},
+    }
+
+
+def promise_of(question: Question, chosen: int | None, use: Use, result: TestResult) -> str:
     """Say what is promised of the candidate in this place, and of which groups."""
     if chosen is None:
         return "Nothing is promised: no configuration could be certified."
@@ -343,7 +381,33 @@ def promise_of(question: Question, chosen: int | None, use: Use) -> str:
         f"With probability at least {problem.confidence} over the draw of validation and "
         f"calibration data, the configuration {config} has {problem.limits_in_words} on new data "
         f"from the same distribution.{groups_in_words(plan.groups)}"
-        f"{_if_custom(question.procedure)}{_again(use)}"
+        f"{_if_custom(question.procedure)}{_arrived(result.labelling)}{_judged(result, chosen)}"
+        f"{_again(use)}"
+    )
+
+
+def _judged(result: TestResult, chosen: int) -> str:
+    """Say that a judge helped, and that the promise is not about its scores."""
+    if result.judge is None:
+        return ""
+    scored = " and ".join(
+        f"{number:,} further examples for {name} saved about {result.judge.saved[chosen][name]:,}"
+        for name, number in result.judge.unlabelled.items()
+    )
+    return (
+        f" The promise is about the losses of human labels; a judge's scores of {scored} of them. "
+        f"It holds whatever the judge is worth, if the judge was fixed before the calibration "
+        f"labels were seen and its unlabelled examples come from where the labelled ones do."
+    )
+
+
+def _arrived(labelling: Labelling | None) -> str:
+    """Say how labels came, where they came one after another, and what that rests on."""
+    if labelling is None:
+        return ""
+    return (
+        f" It took {labelling.looks[-1]:,} labels of at most {labelling.horizon:,}; the promise "
+        f"holds whenever labelling stops, if the order of the labels did not depend on the losses."
     )
 
 

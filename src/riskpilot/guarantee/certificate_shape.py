@@ -97,8 +97,22 @@ CONTENT: Mapping[str, Shape] = {
         test=whole(), shuffle=whole(), entropy=optional(whole()), search=optional(integer)
     ),
     "trials": optional(some_runs),
+    "horizon": optional(whole(1)),
     "plan": digest,
 }
+_SEQUENTIAL = record(
+    horizon=whole(1),
+    spending=text,
+    labels=list_of(whole()),
+    looks=_RUNS,
+    boundary=mapping_of(list_of(whole(1))),
+)
+_JUDGE = record(
+    unlabelled=mapping_of(whole(1)),
+    correlation=list_of(mapping_of(number(-1.0, 1.0))),
+    saved=list_of(mapping_of(whole())),
+    digest=digest,
+)
 _CANDIDATE = record(
     config=mapping_of(anything),
     row=whole(),
@@ -124,6 +138,8 @@ _FIELDS = record(
     estimates=optional(list_of(list_of(number()))),
     procedure=CONTENT["procedure"],
     families=mapping_of(text),
+    sequential=optional(_SEQUENTIAL),
+    judge=optional(_JUDGE),
     log_p=list_of(mapping_of(_P)),
     calibration_loss=list_of(mapping_of(number())),
     passed=list_of(flag),

@@ -14,7 +14,7 @@ from riskpilot.common import IntArray
 from riskpilot.errors import ProblemError, shown
 from riskpilot.guarantee import risk_tests
 from riskpilot.problem import Problem, Risk
-from riskpilot.statistics import family_named, largest_passing_mean
+from riskpilot.statistics import Quantile, family_named, largest_passing_mean
 
 # The share of labelled examples that is best spent on validation: the optimum is flat, between a
 # fifth and two fifths (experiments/tuning).
@@ -53,6 +53,10 @@ class RiskPlan:
         How many examples make that probability ``target_power``; None where 10**12 do not.
     target_power : float, default 0.9
         The probability to aim for.
+    assumes : str, optional
+        What is assumed about the losses, in words, where the numbers hang on more than is known.
+    unknown : str, optional
+        Why no power is told for a true risk, and what to do, as sentences.
     """
 
     risk: Risk
@@ -64,21 +68,32 @@ class RiskPlan:
     power: float | None = None
     needed: int | None = None
     target_power: float = 0.9
+    assumes: str | None = None
+    unknown: str | None = None
 
     def __str__(self) -> str:
         m, each = self.n_calibration, " in every group" if self.risk.needs_groups else ""
         least = f"it takes at least {self.fewest:,}" if m < self.fewest else "it takes more"
+        if self.just_passes is None and self.assumes is not None and m >= self.fewest:
+            return (
+                f"{self.risk}: {m:,} calibration examples{each} are too few to say what passes, if "
+                f"{self.assumes}. Give deviations= for a closer plan."
+            )
         if self.just_passes is None:
             return f"{self.risk}: nothing can pass with {m:,} calibration examples{each}; {least}."
         what, up_to = self.risk.words or "mean", "up to"
         if self.risk.complement:
             what, up_to = f"{what} of {self.risk.subject}", "at least"
         steering = risk_tests.steering_family(self.risk, self.family)
-        about = "about " if steering == "normal" else ""
+        exact = steering != "normal" or isinstance(self.risk.statistic, Quantile)
+        about = "" if exact else "about "
         text = (
             f"{self.risk}: with {m:,} calibration examples{each} a {what} of {up_to} {about}"
-            f"{self.just_passes:.4g} passes ({self.family.replace('_', '-')} test)."
+            f"{self.just_passes:.4g} passes ({self.family.replace('_', '-')} test)"
         )
+        text += "." if self.assumes is None else f", if {self.assumes}."
+        if self.unknown is not None:
+            text += f" {self.unknown}"
         if self.power is not None:
             needed = f"more than {MOST_EXAMPLES:,}" if self.needed is None else f"{self.needed:,}"
             text += (
@@ -225,10 +240,21 @@ def plan_calibration(
         test = risk_tests.family(risk, bool(binary))
         family, std = planning_family(risk, test, spreads.get(risk.name))
         largest = _largest_mean(family, risk.unit_limit, m, problem.delta, std)
+        fewest = risk_tests.fewest_examples(risk, test, problem.delta)
+        largest = None if m < fewest else largest
+        assumes = None
+        if family == "normal" and risk.name not in spreads:
+            assumes = risk.statistic.assumed
+        if isinstance(risk.statistic, Quantile):
+            # Whatever lies below the limit, a quantile passes as long as few losses lie above it.
+            largest = None if m < fewest else risk.unit_limit
+            assumes = None if largest is None else _few_above(risk, test, m, problem.delta)
         true_risk = true_values.get(risk.name)
-        power = needed = None
+        power = needed = unknown = None
         if true_risk is not None:
             unit = unit_risk(risk, true_risk)
+            unknown = power_is_unknown(risk, spreads.get(risk.name))
+        if true_risk is not None and unknown is None:
             power = passing_probability(family, risk.unit_limit, unit, m, problem.delta, std)
             needed = samples_for_power(
                 family, risk.unit_limit, unit, problem.delta, float(target_power), std
@@ -239,14 +265,46 @@ def plan_calibration(
                 family=test,
                 n_calibration=m,
                 just_passes=None if largest is None else risk.in_words(risk.from_unit(largest)),
-                fewest=risk_tests.fewest_examples(risk, test, problem.delta),
+                fewest=fewest,
                 true_risk=true_risk,
                 power=power,
                 needed=needed,
                 target_power=float(target_power),
+                assumes=assumes,
+                unknown=unknown,
             )
         )
     return plans
+
+
+def power_is_unknown(risk: Risk, deviation: float | None) -> str | None:
+    """Say why the true value alone does not tell with what probability it passes, if so."""
+    hangs_on, statistic = risk.statistic.power_hangs_on, risk.statistic
+    if hangs_on is None:
+        return None
+    if isinstance(statistic, Quantile):
+        share = statistic.share_above
+        return (
+            f"With what probability it passes hangs on {hangs_on}, which is not known: plan for "
+            f"that share, Risk('share above {risk.bound:g}', {share:g}), which is the same test."
+        )
+    if deviation is not None:
+        return None
+    return (
+        f"With what probability it passes hangs on {hangs_on}, which is not known: give "
+        f"deviations={{{risk.name!r}: ...}}, the standard error on validation data times the root "
+        f"of the number of examples."
+    )
+
+
+def _few_above(risk: Risk, test: str, m: int, delta: float) -> str | None:
+    """Say how many losses may lie above the limit of a quantile."""
+    assert isinstance(risk.statistic, Quantile)
+    share = _largest_mean(test, risk.statistic.share_above, m, delta, None)
+    if share is None or test != "binomial":
+        return "few enough of the losses lie above the limit"
+    most = math.floor(share * m + 1e-9)
+    return f"at most {most:,} of the losses lie above {risk.bound:g}"
 
 
 def _checked(problem: Problem, n_calibration: int, target_power: float, binary: bool) -> int:
@@ -330,9 +388,9 @@ def planning_family(risk: Risk, test: str, deviation: float | None) -> tuple[str
     is not known is the largest that 0/1 losses have.
     """
     family = risk_tests.steering_family(risk, test)
-    largest = risk.statistic.largest_deviation
+    largest = risk.statistic.widest_deviation
     if deviation is None:
-        return family, largest if family == "normal" else None
+        return family, risk.statistic.largest_deviation if family == "normal" else None
     unit = deviation / risk.width
     if not 0 < unit <= largest * (1 + 1e-9):
         raise ProblemError(

@@ -72,6 +72,7 @@ class Question:
                 "search": self.search_seed,
             },
             "trials": None if self.trials is None else runs(self.trials),
+            "horizon": self.plan.horizon,
             "plan": self.plan_digest,
         }
 
@@ -82,12 +83,16 @@ class Question:
         return {"question": question_digest(content), "problem": str(self), **content}
 
     def __str__(self) -> str:
-        return question_in_words(self.plan.problem, self.plan.groups)
+        return question_in_words(self.plan.problem, self.plan.groups, self.plan.horizon)
 
 
-def question_in_words(problem: Problem, groups: Mapping[str, Sequence[GroupName]]) -> str:
-    """Say what is asked, with the delta that may be spent on it, and of which groups."""
-    return f"{problem}{groups_in_words(groups)}"
+def question_in_words(
+    problem: Problem, groups: Mapping[str, Sequence[GroupName]], horizon: int | None
+) -> str:
+    """Say what is asked, with the delta that may be spent on it, of which groups, and up to how
+    many labels where they arrive one after another."""
+    arriving = "" if horizon is None else f" Labels arrive one after another, at most {horizon:,}."
+    return f"{problem}{groups_in_words(groups)}{arriving}"
 
 
 def config_of(configs: Sequence[Mapping[str, Any]] | None, row: int) -> dict[str, Any]:

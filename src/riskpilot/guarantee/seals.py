@@ -45,6 +45,7 @@ _WORDS = {
     "groups": "groups",
     "seeds": "seeds",
     "trials": "trials",
+    "horizon": "horizon",
     "configs": "configurations",
     "plan": "plan",
 }
@@ -78,6 +79,8 @@ class Seal:
         How several candidates are tested, the groups that limits are about, and the seeds.
     trials : list of pairs
         The numbers of the trials that are considered, as first and last of each run.
+    horizon : int, or None
+        The largest number of labels, where they arrive one after another (`Calibration`).
     plan : str
         The digest of the frozen plan.
     configs : list of dict
@@ -99,6 +102,7 @@ class Seal:
     groups: dict[str, list[str]]
     seeds: dict[str, int | None]
     trials: list[list[int]] | None
+    horizon: int | None
     plan: str
     configs: list[dict[str, Any]] | None
     questions: int
@@ -229,7 +233,7 @@ def _in_words(seal: Seal) -> str:
         ]
         for name, groups in seal.groups.items()
     }
-    return question_in_words(asked.spending(seal.spend), groups)
+    return question_in_words(asked.spending(seal.spend), groups, seal.horizon)
 
 
 def _shown(name: str, data: Mapping[str, Any]) -> str:

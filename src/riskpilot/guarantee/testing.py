@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.common import digest_of
-from riskpilot.common.arrays import BoolArray, FloatArray, Places
+from riskpilot.common.arrays import BoolArray, FloatArray, IntArray, Places
 from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.guarantee.dominance import non_dominated
+from riskpilot.guarantee.judging import JUDGED, JudgeHelp, help_of_judge, log_p_judged
 from riskpilot.guarantee.procedures import Procedure, aims, check_procedure, fixed_sequence
 from riskpilot.guarantee.risk_tests import family, log_p, log_p_for_order, starts
-from riskpilot.losses import CalibrationLosses, ValidationLosses
+from riskpilot.losses import CalibrationLosses, JudgeScores, ValidationLosses
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import (
     GroupName,
@@ -48,6 +49,8 @@ class TestPlan:
     the tail of each candidate begins, on the unit scale. ``estimates``: of the risks of every
     configuration, shape (n_configs, c), where filter and order went by them. ``entropy``: the
     randomness that the shuffle got beside the validation losses; None where it needed none.
+    ``horizon``: the largest number of labels, where they arrive one after another (`sequential`).
+    ``judged``: the risks with which a judge helps, and whether their losses looked like 0/1 losses.
     ``known_order``: whether the order was known before any data, so that nothing was filtered.
     """
 
@@ -70,6 +73,8 @@ class TestPlan:
     thresholds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     estimates: tuple[tuple[float, ...], ...] | None = None
     entropy: int | None = None
+    horizon: int | None = None
+    judged: Mapping[str, bool] = field(default_factory=dict)
     known_order: bool = False
 
     def settings(self, risk: Risk, positions: slice = slice(None)) -> TestSettings:
@@ -98,16 +103,39 @@ class TestPlan:
             dict(self.groups),
             dict(self.thresholds),
         ]
+        if self.horizon is not None:
+            content.append(["horizon", self.horizon])
+        if self.judged:
+            content.append(["judged", dict(self.judged)])
         if self.known_order:
             content.append("known order")
         return digest_of(content)
 
 
 @dataclass(frozen=True)
+class Labelling:
+    """How labels came, where they came one after another.
+
+    ``horizon``: how many there can be at most; ``labels``: how many each candidate has got, shape
+    (n_candidates,); ``looks``: after how many labels somebody looked, ascending; ``steps``: by
+    risk, the label at which a count of 0, 1, 2, ... losses begins to cross the boundary, for risks
+    whose boundary is the same for all candidates. ``table``: the losses of the
+    candidates in the order of the labels, NaN where there are none; for pictures.
+    """
+
+    horizon: int
+    labels: IntArray
+    looks: tuple[int, ...]
+    steps: Mapping[str, tuple[int, ...]]
+    table: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
 class TestResult:
     """What the calibration data says: ``log_p`` of each candidate and risk, shape
     (n_candidates, c), and which candidates ``passed``; ``means`` likewise. ``calibration``: the
-    opened losses, in which the candidates are ``rows``; for pictures."""
+    opened losses, in which the candidates are ``rows``; for pictures. ``labelling``: how labels
+    came, where they came one after another; ``judge``: what a judge did, where there was one."""
 
     __test__: ClassVar[bool] = False
 
@@ -119,6 +147,8 @@ class TestResult:
     calibration_digest: str
     calibration: CalibrationLosses | None = field(default=None, repr=False)
     rows: tuple[int, ...] = ()
+    labelling: Labelling | None = field(default=None, repr=False)
+    judge: JudgeHelp | None = field(default=None, repr=False)
 
     @property
     def worst_log_p(self) -> FloatArray:
@@ -133,6 +163,7 @@ def freeze_plan(
     procedure: Procedure = fixed_sequence,
     seed: int = 0,
     entropy: int | None = None,
+    judged: Collection[str] = (),
     known_order: Sequence[int] | None = None,
 ) -> TestPlan:
     """Filter the configurations by dominance, then order them by approximate p-value.
@@ -143,6 +174,7 @@ def freeze_plan(
     than the means, which are as they are by luck, too. Filter and order go by them. ``procedure``:
     the one that will decide; p-values are made sharp at the levels at which it does. ``entropy``:
     randomness for the shuffle that does not come from the validation losses, where there is some.
+    ``judged``: the risks with which a judge will help.
     ``known_order``: the rows in an order that was known before any data; nothing is filtered then,
     and validation may say nothing of the risks.
     """
@@ -175,6 +207,8 @@ def freeze_plan(
     if known_order is not None:
         order = np.asarray(known_order, dtype=np.intp)
     digest = validation.digest()
+    helped = {name: summaries[name].binary for name in judged}
+    families |= dict.fromkeys(helped, JUDGED)
     fresh = _entropy(validation, families, seed, entropy)
     return TestPlan(
         problem=problem,
@@ -202,6 +236,7 @@ def freeze_plan(
             if summary.threshold is not None
         },
         estimates=None if estimates is None else tuple(map(tuple, believed.tolist())),
+        judged=helped,
         known_order=known_order is not None,
     )
 
@@ -257,7 +292,7 @@ def _entropy(
     and so would be their digest. Where losses change too seldom along the examples to be random
     themselves, and the user gave no seed, it is a study's own randomness, or freshly drawn.
     """
-    bets = [name for name, family in families.items() if family == "betting"]
+    bets = [name for name, family in families.items() if family in ("betting", JUDGED)]
     if not bets:
         return None
     if seed or any(validation.risks[name].most_changes() >= _ENOUGH_CHANGES for name in bets):
@@ -298,10 +333,13 @@ def run_test(
     calibration: CalibrationLosses,
     procedure: Procedure,
     rows: Sequence[int] | None = None,
+    judge: JudgeScores | None = None,
 ) -> TestResult:
     """Open the calibration losses and test: lines 8 and 9 of the paper's Algorithm 2.
 
     ``rows``: where the candidates stand in the calibration losses; as in the plan by default.
+    ``judge``: the scores of a judge, with rows as the losses have, where the plan says that one
+    helps.
     """
     problem = plan.problem
     check_procedure(procedure)
@@ -310,10 +348,21 @@ def run_test(
         _check_groups(name, groups, calibration)
     columns = [
         log_p(risk, calibration.risks[risk.name], chosen, plan.settings(risk))
+        if judge is None or risk.name not in plan.judged
+        else log_p_judged(
+            risk,
+            calibration.risks[risk.name],
+            chosen,
+            judge,
+            aims=plan.aims,
+            shuffle=plan.shuffle,
+            binary=plan.judged[risk.name],
+        )
         for risk in problem.risks
     ]
     by_risk = np.column_stack(columns)
     passed = _decide(procedure, by_risk.max(axis=1), problem.delta)
+    helped = None if judge is None else help_of_judge(plan.judged, calibration.risks, chosen, judge)
     return TestResult(
         log_p=by_risk,
         passed=passed,
@@ -323,6 +372,7 @@ def run_test(
         calibration_digest=calibration.digest(chosen),
         calibration=calibration,
         rows=tuple(chosen),
+        judge=helped,
     )
 
 

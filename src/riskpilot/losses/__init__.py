@@ -1,12 +1,14 @@
 """Losses on their way in: checked, counted, digested, and kept apart by purpose."""
 
 from riskpilot.losses.counts import CountedLosses
+from riskpilot.losses.deployed import DeployedLosses, read_deployed
 from riskpilot.losses.evaluation import (
     Evaluation,
     LossMapping,
     check_names,
     was_used_as_number,
 )
+from riskpilot.losses.example_ids import ExampleIds, read_ids
 from riskpilot.losses.intake import (
     NumbersOfTexts,
     as_read,
@@ -16,7 +18,15 @@ from riskpilot.losses.intake import (
     same_number,
     text_array,
 )
-from riskpilot.losses.leakage import check_disjoint, check_ids, check_memory
+from riskpilot.losses.judges import JudgeMapping, JudgeScores, judged_risks, read_judge
+from riskpilot.losses.labels import (
+    LabelTable,
+    digest_of_labels,
+    labels_of,
+    read_label_table,
+    some_labels,
+)
+from riskpilot.losses.leakage import check_disjoint, check_memory
 from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
 from riskpilot.losses.ranges import as_given
@@ -33,7 +43,12 @@ from riskpilot.losses.values import measure, value_of, weighted
 __all__ = [
     "CalibrationLosses",
     "CountedLosses",
+    "DeployedLosses",
     "Evaluation",
+    "ExampleIds",
+    "JudgeMapping",
+    "JudgeScores",
+    "LabelTable",
     "LossMapping",
     "NumbersOfTexts",
     "PackedLosses",
@@ -43,17 +58,24 @@ __all__ = [
     "as_read",
     "calibration_losses",
     "check_disjoint",
-    "check_ids",
     "check_losses",
     "check_memory",
     "check_names",
+    "digest_of_labels",
     "free_objective_alone",
     "is_missing",
+    "judged_risks",
+    "labels_of",
     "losses_from_predictions",
     "measure",
     "number_array",
     "plain_array",
+    "read_deployed",
+    "read_ids",
+    "read_judge",
+    "read_label_table",
     "same_number",
+    "some_labels",
     "summary_of",
     "text_array",
     "turned_round",

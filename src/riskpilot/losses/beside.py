@@ -35,7 +35,7 @@ def read_groups(risk: Risk, beside: Mapping[str, npt.ArrayLike], m: int, split: 
     statistic = risk.statistic
     assert isinstance(statistic, Grouped)
     where = f"{split}: the groups {risk.groups!r} of {risk.name!r}"
-    known, codes = _read_labels(risk, beside, risk.groups, "groups", m, split)
+    known, codes = read_texts(risk, beside, risk.groups, "groups", m, split)
     wanted = statistic.groups or known
     for name in wanted:
         if name not in known:
@@ -52,18 +52,18 @@ def read_groups(risk: Risk, beside: Mapping[str, npt.ArrayLike], m: int, split: 
     place = np.array([places.get(name, -1) for name in known])
     groups = Groups(wanted, place[codes])
     if statistic.label_name is not None:
-        labels = _read_labels(risk, beside, statistic.label_name, "labels", m, split)
+        labels = read_texts(risk, beside, statistic.label_name, "labels", m, split)
         return _parted(groups, *labels, where)
     return groups
 
 
-def _read_labels(
+def read_texts(
     risk: Risk, beside: Mapping[str, npt.ArrayLike], name: str, what: str, m: int, split: str
 ) -> tuple[tuple[str, ...], Places]:
     """The different texts of an array beside the losses, and which of them each example has."""
     where = f"{split}: the {what} {name!r} of {risk.name!r}"
     given = _given(risk, beside, name, what[:-1], where, split)
-    texts = _one_per_example(text_array(given, where), what[:-1], m, where)
+    texts = one_per_example(text_array(given, where), what[:-1], m, where)
     found, codes = np.unique(texts, return_inverse=True)
     names = tuple(map(str, found))
     for name in names:
@@ -112,7 +112,7 @@ def read_numbers(
     equal rows."""
     where = f"{split}: the {what} {name!r} of {risk.name!r}"
     given = _given(risk, beside, name, "number", where, split)
-    return _one_per_example(number_array(given, where), "number", m, where)
+    return one_per_example(number_array(given, where), "number", m, where)
 
 
 def _given(
@@ -133,7 +133,7 @@ def _given(
     return values
 
 
-def _one_per_example(entries: Array, each: str, m: int, where: str) -> Array:
+def one_per_example(entries: Array, each: str, m: int, where: str) -> Array:
     """One entry for each example, shape (m,), from such an array or from a table of equal rows."""
     if entries.ndim == 2 and len(entries):
         same = np.broadcast_to(entries[0], entries.shape)

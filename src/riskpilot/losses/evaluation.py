@@ -28,6 +28,10 @@ class Evaluation:
     calibration : mapping of str to array of shape (m,), optional
         The same for calibration data, without the free objective. It can be left out where
         ``select(study, calibrate=...)`` computes it later.
+    judge : mapping, optional
+        Scores of a judge that was fixed beforehand, as in `select_from_losses`:
+        ``{"labelled": {"error": (m,)}, "unlabelled": {"error": (M,)}}``. Where evaluations bring
+        them, all do.
 
     Raises
     ------
@@ -43,11 +47,12 @@ class Evaluation:
 
     validation: LossMapping
     calibration: LossMapping | None = None
+    judge: Mapping[str, LossMapping] | None = None
 
     def __post_init__(self) -> None:
-        for split in ("validation", "calibration"):
+        for split in ("validation", "calibration", "judge"):
             value = getattr(self, split)
-            if not isinstance(value, Mapping) and not (split == "calibration" and value is None):
+            if not isinstance(value, Mapping) and not (split != "validation" and value is None):
                 raise LossError(
                     f"Evaluation: {split} must map names to losses, but it is a "
                     f'{type(value).__name__}. Write Evaluation({split}={{"error": array, ...}}).'
@@ -59,7 +64,8 @@ class Evaluation:
         calibration = "none"
         if self.calibration is not None:
             calibration = f"{', '.join(map(str, self.calibration)) or 'nothing'}, sealed"
-        return f"{type(self).__name__}(validation: {validation}; calibration: {calibration})"
+        judge = "" if self.judge is None else "; judge: scores, sealed"
+        return f"{type(self).__name__}(validation: {validation}; calibration: {calibration}{judge})"
 
     def __float__(self) -> NoReturn:
         """Refuse to be a number, which Optuna asks for where riskpilot does not stand between."""

@@ -393,6 +393,11 @@ def _text(value: str | bytes, what: str) -> str:
 def _text_of_number(value: Any, what: str) -> str:
     if isinstance(value, float | np.floating):
         return str(_texts_of_floats(np.atleast_1d(value), what)[0])
+    if isinstance(value, np.timedelta64):  # numpy counts spans of time among its integers
+        raise LossError(
+            f"{what} must be texts or whole numbers, but one is a span of time. "
+            f"Write each as a text."
+        )
     try:
         return str(int(value))
     except ValueError as error:  # Python writes no number of more than 4,300 digits

@@ -1,14 +1,12 @@
 """Validation and calibration must not share examples: what is refused, and where."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
-from riskpilot.errors import LeakageError, shown
+from riskpilot.errors import LeakageError
 from riskpilot.losses.evaluation import LossMapping
-from riskpilot.losses.intake import text_array
 from riskpilot.losses.risk_losses import RiskLosses
 from riskpilot.losses.splits import CalibrationLosses, ValidationLosses
 from riskpilot.statistics import GroupSummary
@@ -35,20 +33,6 @@ def check_disjoint(
                 f"are the same {losses.n_examples} numbers in both. Split the data once, before "
                 f"anything is trained or chosen, and pass each part where it belongs."
             )
-
-
-def check_ids(validation_ids: Any, calibration_ids: Any) -> None:
-    """Refuse ids that occur in both splits."""
-    if validation_ids is None or calibration_ids is None:
-        return
-    shared = np.intersect1d(
-        text_array(validation_ids, "validation_ids"), text_array(calibration_ids, "calibration_ids")
-    )
-    if len(shared):
-        raise LeakageError(
-            f"Validation and calibration must not share examples, but {len(shared)} ids occur in "
-            f"both, such as {shown(str(shared[0]))}. Remove them from one of the two."
-        )
 
 
 def check_memory(validation: LossMapping, calibration: LossMapping, free: str) -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from riskpilot.common.arrays import Array, FloatArray, IntArray
 from riskpilot.errors import LossError, ProblemError, shown
+from riskpilot.losses.intake import is_missing
 from riskpilot.losses.values import numbers_of, plain_array, value_of
 from riskpilot.problem import KNOWN, Codes, Meaning, Metric, Problem, Risk, meaning
 from riskpilot.statistics import Mean
@@ -416,8 +417,23 @@ def _as_given(values: Sequence[Any]) -> Array:
     return array
 
 
+def _missing_among(array: Array) -> list[Any]:
+    """The values that say that there is none, such as NaN and None."""
+    if array.dtype.kind == "f":
+        return list(array[np.isnan(array)].tolist())
+    if array.dtype.kind != "O":
+        return []
+    return [value for value in array.ravel().tolist() if is_missing(value)]
+
+
 def _codes(what: str, values: npt.ArrayLike) -> IntArray:
     array = plain_array(what, values)
+    missing = _missing_among(array)
+    if missing:
+        raise LossError(
+            f"{what} are the class of every example, but {len(missing):,} of them are missing, "
+            f"such as {shown(missing[0])}. Leave those examples out of labels and predictions."
+        )
     whole = array.dtype.kind == "f" and bool((np.isfinite(array) & (array == np.rint(array))).all())
     if array.dtype.kind not in "biu" and not whole:
         raise LossError(

@@ -138,11 +138,11 @@ def read_risk(risk: Risk, losses: npt.ArrayLike, beside: LossMapping, split: str
     name = risk.statistic.reference_name
     if name is not None:
         reference = read_numbers(risk, beside, name, "losses of the reference", m, split)
-        array = _differences(risk, array, reference, split)
+        array = differences(risk, array, reference, split)
     return _read_table(risk, array, split, groups, weights)
 
 
-def _differences(risk: Risk, array: Array, reference: Array, split: str) -> Array:
+def differences(risk: Risk, array: Array, reference: Array, split: str) -> Array:
     """Losses less those of the reference, both in range; NaN where an example does not count."""
     base = in_range(risk, reference, split)
     in_unit = risk.low <= 0 and risk.high >= 1 and bool(((base == 0) | (base == 1)).all())

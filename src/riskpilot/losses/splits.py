@@ -99,8 +99,9 @@ def validation_losses(problem: Problem, losses: LossMapping) -> ValidationLosses
             f"validation: the free objective {problem.minimize!r} is missing. Give it as one "
             f"number per configuration or as per-example losses; got {sorted(map(str, losses))}."
         )
-    n_configs = len(next(iter(risks.values())).row_digests)
-    free, error = _read_free(problem.minimize, losses[problem.minimize], n_configs, "validation")
+    free, error = _read_free(
+        problem.minimize, losses[problem.minimize], *_shape(risks), split="validation"
+    )
     return ValidationLosses(problem, risks, free, error)
 
 
@@ -113,7 +114,7 @@ def free_objective_alone(
     """
     values = losses[problem.minimize]
     n_configs = len(values) if np.ndim(values) else 0  # type: ignore[arg-type]
-    free, error = _read_free(problem.minimize, values, n_configs, "validation")
+    free, error = _read_free(problem.minimize, values, n_configs, None, split="validation")
     risks = {}
     for risk in problem.risks:
         if not isinstance(risk.statistic, Mean | Difference):
@@ -145,22 +146,22 @@ def calibration_losses(problem: Problem, losses: LossMapping) -> CalibrationLoss
     risks = _read_risks(problem, losses, "calibration")
     free = error = None
     if problem.minimize in losses:
-        n_configs = len(next(iter(risks.values())).row_digests)
         free, error = _read_free(
-            problem.minimize, losses[problem.minimize], n_configs, "calibration"
+            problem.minimize, losses[problem.minimize], *_shape(risks), split="calibration"
         )
     return CalibrationLosses(problem, risks, free, error)
 
 
-def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, RiskLosses]:
+def check_known(problem: Problem, losses: LossMapping, split: str) -> None:
+    """Refuse what is no mapping, names that the problem does not know, and risks without losses."""
     if not isinstance(losses, Mapping):
         raise LossError(
             f"{split} must map names to losses, but it is a {type(losses).__name__}. "
             f'Write {split}={{"{problem.names[0]}": array, ...}}.'
         )
-    known = {*problem.names, problem.minimize, *problem.beside}
+    known = problem.known_names
     check_names(losses, split)
-    unknown = sorted(set(losses) - known)
+    unknown = sorted(losses.keys() - known)
     if unknown:
         raise LossError(
             f"{split}: {unknown[0]!r} is neither a risk nor the free objective"
@@ -173,6 +174,10 @@ def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, 
             f"{split}: the losses of {missing[0]!r} are missing; got {sorted(map(str, losses))}. "
             f"Every risk needs its per-example losses."
         )
+
+
+def _read_risks(problem: Problem, losses: LossMapping, split: str) -> dict[str, RiskLosses]:
+    check_known(problem, losses, split)
     result = {
         risk.name: read_risk(risk, losses[risk.name], losses, split) for risk in problem.risks
     }
@@ -194,9 +199,19 @@ def _row_means(values: FloatArray) -> FloatArray:
     return np.where((values == first[:, None]).all(axis=1), first, values.mean(axis=1))
 
 
+def _shape(risks: Mapping[str, RiskLosses]) -> tuple[int, int]:
+    """The numbers of configurations and of examples, which all risks have in common."""
+    first = next(iter(risks.values()))
+    return len(first.row_digests), first.n_examples
+
+
 def _read_free(
-    name: str, losses: npt.ArrayLike, n_configs: int, split: str
+    name: str, losses: npt.ArrayLike, n_configs: int, n_examples: int | None, *, split: str
 ) -> tuple[FloatArray, FloatArray | None]:
+    """The free objective of each configuration, with its standard error where it is a mean.
+
+    ``n_examples``: how many examples a mean must be of; None where that is not known.
+    """
     what = f"{split}: the values of {name!r}"
     values = np.asarray(number_array(losses, what), dtype=np.float64)
     if values.ndim not in (1, 2) or values.shape[0] != n_configs or values.size == 0:
@@ -204,6 +219,12 @@ def _read_free(
             f"{split}: the free objective {name!r} must have shape ({n_configs},) or "
             f"({n_configs}, examples), one row per configuration, but it is {values.shape}. "
             f"Give one number or one row of losses for each of the {n_configs} configurations."
+        )
+    if values.ndim == 2 and n_examples is not None and values.shape[1] not in (1, n_examples):
+        raise LossError(
+            f"{split}: the free objective {name!r} is one number, or one for each of the "
+            f"{n_examples:,} examples, but there are {values.shape[1]:,}. Give its mean, or the "
+            f"losses of the same examples."
         )
     with np.errstate(over="ignore", invalid="ignore"):
         means = values if values.ndim == 1 else _row_means(values)

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from riskpilot.errors import PlotError, shown
+from riskpilot.errors import PlotError, ProblemError, shown
 from riskpilot.guarantee import (
     as_number,
     family,
     passing_probability,
     plan_calibration,
     planning_family,
+    power_is_unknown,
     unit_risk,
 )
 from riskpilot.plots.points import escaped
@@ -73,6 +74,9 @@ def power_curves(
     )
     chosen = _risk(problem, risk)
     deviation = (deviations or {}).get(chosen.name)
+    unknown = power_is_unknown(chosen, deviation)
+    if unknown is not None:
+        raise ProblemError(f"The power for {chosen.name!r} cannot be drawn. {unknown}")
     steering, std = planning_family(chosen, family(chosen, binary), deviation)
     limit = chosen.unit_limit
     units = [share * limit for share in _MARGINS]

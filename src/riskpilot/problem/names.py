@@ -1,7 +1,8 @@
 """What a name means: the losses, their direction, their condition, and what is limited of them.
 
-This is the one place that decides it. A name is read without regard to case, spaces, hyphens and
-underscores, so that "Worst-group error" says what "worst_group_error" says.
+This is the one place that decides it. A name is read without regard to case, spaces, hyphens,
+underscores and the order of its words, so that "Worst-group error", "worstgrouperror" and "error of
+the worst group" say what "worst_group_error" says.
 """
 
 import difflib
@@ -93,7 +94,19 @@ ALIASES: dict[str, str] = {
         (f"{short}_drop", f"{long}_drop"),
     )
     if name in KNOWN
+} | {
+    "demographic_parity_difference": "demographic_parity_gap",
+    "statistical_parity_difference": "demographic_parity_gap",
+    "statistical_parity_gap": "demographic_parity_gap",
+    "equal_opportunity_difference": "equal_opportunity_gap",
+    "equalized_odds_difference": "equalized_odds_gap",
 }
+# Words that only join others.
+_JOINING = frozenset({"of", "in", "the", "for"})
+_JOINING_OF_GAPS = _JOINING | {"between", "across", "groups"}
+# Known names by their words in alphabetical order, and by their letters.
+_BY_WORDS = {tuple(sorted(name.split("_"))): name for name in (*KNOWN, *ALIASES)}
+_BY_LETTERS = {name.replace("_", ""): name for name in (*KNOWN, *ALIASES)}
 
 
 def meaning(name: str) -> Meaning | None:
@@ -101,8 +114,15 @@ def meaning(name: str) -> Meaning | None:
 
     >>> meaning("Worst-group error").statistic, meaning("fpr").metric.name, meaning("harm")
     (WorstGroup(groups=None), 'false_positive_rate', None)
+    >>> meaning("gap_error") == meaning("errorgap") == meaning("gap in error") == KNOWN["error_gap"]
+    True
     """
-    key = "_".join(words_of(name))
+    words = words_of(name)
+    key = "_".join(words)
+    if key not in KNOWN and key not in ALIASES:
+        joining = _JOINING_OF_GAPS if "gap" in words else _JOINING
+        telling = tuple(sorted(word for word in words if word not in joining))
+        key = _BY_WORDS.get(telling) or _BY_LETTERS.get("".join(words)) or key
     return KNOWN.get(ALIASES.get(key, key))
 
 
@@ -142,8 +162,8 @@ def statistic_of(name: str, given: Statistic | None) -> Statistic:
         if said is None and known is None and (part := said_statistic(name)) is not None:
             raise ProblemError(
                 f"A limit is on the mean of the losses unless it is said otherwise, but the name "
-                f"{name!r} says {part}. Give it; or write statistic=Mean() where every loss is "
-                f"such a number already."
+                f"{name!r} says {part}.{near(name, 0.85)} Give it; or write statistic=Mean() where "
+                f"every loss is such a number already, or use another name."
             )
         given = said or Mean()
     if said is not None and not _agree(said, given):
@@ -220,10 +240,13 @@ def check_limit(name: str, statistic: Statistic, limit: float | None) -> None:
     )
 
 
-def near(name: object) -> str:
-    """A hint at a known name that is close, as a sentence with a space before it; or nothing."""
+def near(name: object, closeness: float = 0.6) -> str:
+    """A hint at a known name that is close, as a sentence with a space before it; or nothing.
+
+    ``closeness``: the share of letters, from 0 to 1, that the two must have in common.
+    """
     text = name if isinstance(name, str) else ""
-    found = difflib.get_close_matches(text, [*KNOWN, *ALIASES], n=1)
+    found = difflib.get_close_matches(text, [*KNOWN, *ALIASES], n=1, cutoff=closeness)
     return f" Did you mean {found[0]!r}?" if found else ""
 
 

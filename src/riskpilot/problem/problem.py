@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 from riskpilot.common import card, exact, finite_number, is_name, one_minus, percent
@@ -90,20 +91,25 @@ class Problem:
         """The names of the risks, in order."""
         return tuple(risk.name for risk in self.risks)
 
-    @property
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         """The names under which texts stand beside the losses, each once."""
         return tuple(dict.fromkeys(name for risk in self.risks for name in risk.labels))
 
-    @property
+    @cached_property
     def numbers(self) -> tuple[str, ...]:
         """The names under which numbers stand beside the losses, each once."""
         return tuple(dict.fromkeys(name for risk in self.risks for name in risk.numbers))
 
-    @property
+    @cached_property
     def beside(self) -> tuple[str, ...]:
         """All that stands beside the losses: groups, labels, losses of a reference, weights."""
         return self.labels + self.numbers
+
+    @cached_property
+    def known_names(self) -> frozenset[str]:
+        """Every name under which losses, or what stands beside them, may be given."""
+        return frozenset((*self.names, self.minimize, *self.beside))
 
     @property
     def has_open_limits(self) -> bool:

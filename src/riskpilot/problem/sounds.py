@@ -5,19 +5,27 @@ that is refused by mistake can be changed, and a promise under a wrong name cann
 """
 
 import re
+import unicodedata
 from itertools import pairwise
 
 _PARTS = re.compile(r"[\W_]+")
+_BARE = frozenset({"Mn", "Cf"})  # accents, and characters of no width
 
 
 def words_of(name: str) -> tuple[str, ...]:
     """The words of a name in lower case; "valAccuracy" and "val-accuracy" have the same two.
 
+    Accents, wide letters, characters that nobody sees and British spelling make no other word.
+
     >>> words_of("val-Accuracy")
     ('val', 'accuracy')
     """
-    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return tuple(word.casefold() for word in _PARTS.split(parted) if word)
+    plain = "".join(
+        one for one in unicodedata.normalize("NFKD", name) if unicodedata.category(one) not in _BARE
+    )
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", plain)
+    words = (word.casefold() for word in _PARTS.split(parted) if word)
+    return tuple(word.replace("equalised", "equalized") for word in words)
 
 
 # Words and pairs of words that say "larger is better" wherever they stand in a name ...
@@ -46,6 +54,8 @@ _LARGER_PAIRS = frozenset(
         ("r", "squared"),
     }
 )
+_JOINED_PAIRS = frozenset("".join(pair) for pair in _LARGER_PAIRS if len("".join(pair)) > 6)
+_ACCURACY = re.compile(r"(?<!in)accuracy$")  # "valaccuracy" is one
 # ... unless another word says that what is recorded is a loss.
 _LOSS = frozenset(
     words_of(
@@ -76,6 +86,24 @@ _STATISTICS = {
     "top": "CVaR(0.95)",
     "worst": "CVaR(0.95)",
 }
+_FAIRNESS = {
+    ("demographic", "parity"): "GroupGap()",
+    ("statistical", "parity"): "GroupGap()",
+    ("equal", "opportunity"): "GroupGap()",
+    ("equalized", "odds"): 'GroupGap(within="label")',
+}
+# What compares: "harm_gap" and "gap in harm" do, a "gap_penalty" does not.
+_COMPARING = {"gap": "GroupGap()", "gaps": "GroupGap()", "drop": "Difference()"}
+_COMPARED = frozenset({"of", "in", "between", "across"})
+# One word that is made of such a word and of what people often measure, such as "maxlatency"; the
+# list keeps "maximal", "worsted" and "raindrop" out.
+_JOINED = re.compile(
+    rf"^(?P<before>{'|'.join(['worstgroup', *_STATISTICS])})?"
+    r"(?:cost|delay|distance|duration|err|error|harm|latency|loss|memory|price|regret|risk|time"
+    r"|toxicity)s?"
+    rf"(?P<behind>{'|'.join([*_COMPARING, *_STATISTICS])})?$"
+)
+_JOINED_SAY = {"worstgroup": "WorstGroup()", **_STATISTICS, **_COMPARING}
 _TOP_K = re.compile(r"\btop ?\d+\b(?! perc)")  # the error of the best k guesses is a mean
 
 
@@ -98,6 +126,8 @@ def sounds_larger(name: str) -> bool:
     if _MEAN_AVERAGE_PRECISION in parts:
         return True
     whole = {word.casefold() for word in parts}  # "mIoU" is one word
+    if not _JOINED_PAIRS.isdisjoint(words) or any(map(_ACCURACY.search, words)):
+        return True
     return counted or not _LARGER.isdisjoint({*words, *whole}) or bool(pairs & _LARGER_PAIRS)
 
 
@@ -110,6 +140,15 @@ def said_statistic(name: str) -> str | None:
     words = words_of(name)
     if ("worst", "group") in pairwise(words):
         return "'worst group': statistic=WorstGroup()"
+    for pair, statistic in _FAIRNESS.items():
+        if pair in pairwise(words) or "".join(pair) in words:
+            return f"'{' '.join(pair)}': statistic={statistic}"
+    for word, after in pairwise((*words, "")):
+        if word in _COMPARING and len(words) > 1 and (after == "" or after in _COMPARED):
+            return f"{word!r}: statistic={_COMPARING[word]}"
+        parts = _JOINED.match(word)
+        if parts is not None and (said := parts["before"] or parts["behind"]):
+            return f"{said!r}: statistic={_JOINED_SAY[said]}"
     text = " ".join(words_of(name.replace("%", "percent ")))
     if found := _PERCENTILE.search(text):
         return f"{found[0]!r}: statistic=Quantile(0.{found[1] or found[2]})"

@@ -4,6 +4,7 @@ from riskpilot.selection.file_ledger import ledger_beside, read_ledger
 from riskpilot.selection.from_counts import select_from_counts
 from riskpilot.selection.from_frame import select_from_frame, wanted_columns, whole_table
 from riskpilot.selection.from_table import check_limits, select_from_losses
+from riskpilot.selection.frozen import FrozenPlan, freeze, frozen_again
 from riskpilot.selection.verdict import Selection, conclude
 from riskpilot.selection.verification import Brought, Configs, Verification, compare
 from riskpilot.selection.words import left_out_in_words
@@ -11,11 +12,14 @@ from riskpilot.selection.words import left_out_in_words
 __all__ = [
     "Brought",
     "Configs",
+    "FrozenPlan",
     "Selection",
     "Verification",
     "check_limits",
     "compare",
     "conclude",
+    "freeze",
+    "frozen_again",
     "ledger_beside",
     "left_out_in_words",
     "read_ledger",

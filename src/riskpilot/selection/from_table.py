@@ -21,13 +21,16 @@ from riskpilot.guarantee import (
 )
 from riskpilot.losses import (
     CalibrationLosses,
+    JudgeMapping,
     LossMapping,
     ValidationLosses,
     calibration_losses,
     check_disjoint,
-    check_ids,
     check_memory,
     free_objective_alone,
+    judged_risks,
+    read_ids,
+    read_judge,
     validation_losses,
 )
 from riskpilot.problem import Problem
@@ -46,6 +49,7 @@ def select_from_losses(
     validation_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
     calibration_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
     seed: int = 0,
+    judge: JudgeMapping | None = None,
     ledger: str | Path | None = None,
 ) -> Selection:
     """Select among n configurations whose losses are all there (the paper's Algorithm 2).
@@ -72,12 +76,19 @@ def select_from_losses(
         only the free objective. Losses are then 0/1 where their name or their type says so:
         a metric that riskpilot knows, booleans, or whole numbers.
     validation_ids : sequence, optional
-        The identities of the k validation examples.
+        The identities of the k validation examples: one for each, no two alike.
     calibration_ids : sequence, optional
-        The identities of the m calibration examples. Where both are given, they must not overlap.
+        The identities of the m calibration examples likewise. Where both are given, they must not
+        overlap.
     seed : int, default 0
         The order in which the betting test sees the calibration examples is drawn from the
         validation losses; another seed makes another draw.
+    judge : mapping, optional
+        Scores of a judge, such as a large model, that was fixed before the calibration labels were
+        seen: ``{"labelled": {"error": (n, m)}, "unlabelled": {"error": (n, M)}}``, of the same m
+        calibration examples and of M fresh ones without a label, in the range of the losses. One
+        row, or shape (m,) and (M,), where they are the same for all configurations. The promise
+        stays one about the labels, whatever the judge is worth.
     ledger : str or Path, optional
         A file that counts the questions to these losses.
 
@@ -118,21 +129,25 @@ def select_from_losses(
         )
     check_limits(problem)
     check_procedure(procedure)
-    check_ids(validation_ids, calibration_ids)
+    ids = read_ids(validation_ids, calibration_ids)
     seen = seen_losses(problem, validation, calibration, known_order=order is not None)
     names = named_configs(configs, seen.n_configs)
     known = None if order is None else _checked_order(order, seen.n_configs)
-    plan = freeze_plan(seen, procedure=procedure, seed=seed, known_order=known)
+    helped = judged_risks(problem, judge)
+    plan = freeze_plan(seen, procedure=procedure, seed=seed, known_order=known, judged=helped)
     question = Question(problem, plan, procedure, names)
     check_memory(validation, calibration, problem.minimize)
     sealed = calibration_losses(problem, calibration)
     check_same_configs(seen, sealed)
+    ids.check_size("calibration", sealed.n_examples)
     if seen.n_examples:
+        ids.check_size("validation", seen.n_examples)
         check_disjoint(seen, sealed)
+    scores = read_judge(problem, judge, seen.n_configs, sealed.n_examples)
     opened = sealed.digest(plan.order)
     place = ledger_place(ledger)
     use = None if place is None else enter(place, question, opened)
-    result = run_test(question.plan, sealed, procedure)
+    result = run_test(question.plan, sealed, procedure, judge=scores)
     return conclude(question, seen, result, use, every_config(names, seen.n_configs))
 
 

@@ -19,15 +19,20 @@ from riskpilot.guarantee import (
     config_of,
     freeze_plan,
     issue,
+    label_by_label,
+    labels_again,
     numbers_of,
     p_in_words,
     run_test,
 )
 from riskpilot.losses import (
     CalibrationLosses,
+    JudgeMapping,
     LossMapping,
     ValidationLosses,
     calibration_losses,
+    judged_risks,
+    read_judge,
 )
 from riskpilot.problem import Problem
 from riskpilot.selection.from_counts import COUNTS, counted
@@ -78,8 +83,8 @@ class Brought:
     ``validation``, ``calibration``: losses as `select_from_losses` takes them; calibration may hold
     the candidates alone, in testing order. ``configs``: what the rows stand for; ``space``: the
     search space as JSON; ``use`` and ``trials``: what the ledger says; ``table``: which columns a
-    table was read from. None where it is not at
-    hand, and then it is taken from the certificate.
+    table was read from. None where it is not at hand, and then it is taken from the certificate.
+    ``judge``: the scores of a judge, with rows as the calibration losses have.
     """
 
     validation: LossMapping
@@ -88,6 +93,7 @@ class Brought:
     space: Mapping[str, Any] | None = None
     use: Use | None = None
     trials: Sequence[int] | None = None
+    judge: JudgeMapping | None = None
     table: Mapping[str, Any] | None = None
 
 
@@ -124,6 +130,7 @@ def compare(
             procedure=procedure,
             seed=certificate.seeds["test"] or 0,
             entropy=certificate.seeds["entropy"],
+            judged=judged_risks(problem, brought.judge),
             known_order=known_order if certificate.known_order else None,
         ),
         procedure=procedure,
@@ -134,6 +141,13 @@ def compare(
         search_seed=None if trials is None else certificate.seeds["search"],
         table=certificate.table if brought.table is None else brought.table,
     )
+    if certificate.sequential is not None:
+        horizon = certificate.sequential["horizon"]
+        question = replace(question, plan=label_by_label(question.plan, horizon))
+        found = _of_labels(certificate, brought, question)
+        if isinstance(found, str):
+            return [*differences, found]
+        return [*differences, *_differences(found, certificate)]
     opened = calibration_losses(problem, brought.calibration)
     rows = _rows(question.plan, opened, certificate)
     if rows is None:
@@ -142,9 +156,38 @@ def compare(
             f"considered and {len(question.plan.order)} tested"
         )
         return [*differences, mismatch]
-    result = run_test(question.plan, opened, procedure, rows)
+    scores = read_judge(problem, brought.judge, opened.n_configs, opened.n_examples)
+    result = run_test(question.plan, opened, procedure, rows, scores)
     found = issue(question, result, _use(certificate, brought))
     return [*differences, *_differences(found, certificate)]
+
+
+def _of_labels(certificate: Certificate, brought: Brought, question: Question) -> Certificate | str:
+    """Compute the certificate of labels that arrived one after another; or say why it cannot be.
+
+    The losses of a candidate count up to the label at which it was decided.
+    """
+    assert certificate.sequential is not None
+    plan = question.plan
+    labels = certificate.sequential["labels"]
+    looks = numbers_of(certificate.sequential["looks"])
+    if len(labels) != len(plan.order) or not looks or looks[-1] != max(labels):
+        return "the numbers of labels are not those of the candidates and of the last look"
+    shape = np.shape(brought.calibration.get(plan.problem.names[0], ()))
+    n_rows = shape[0] if shape else 0
+    places = {plan.n_configs: plan.order, len(plan.order): range(len(plan.order))}
+    if n_rows not in places:
+        return (
+            f"calibration has {n_rows} configurations, but {plan.n_configs} were considered and "
+            f"{len(plan.order)} tested"
+        )
+    use = _use(certificate, brought)
+    orders = [places[n_rows]] if len(places) > 1 else [plan.order, range(len(plan.order))]
+    for rows in orders:  # where every configuration is a candidate, either order will do
+        result = labels_again(plan, brought.calibration, labels, looks, rows).result()
+        if result.calibration_digest == certificate.calibration_digest:
+            break
+    return issue(question, result, use)
 
 
 def _as_asked(certificate: Certificate, problem: Problem, brought: Brought) -> Brought:
@@ -314,7 +357,8 @@ def _other_differences(found: Certificate, stored: Certificate) -> Iterator[str]
     for field in fields(Certificate):
         one, other = getattr(found, field.name), getattr(stored, field.name)
         if field.name not in _DESCRIBED_APART and not nearly_equal(one, other):
-            words = field.name.replace("_", " ").replace("n ", "number of ")
+            words = field.name.removeprefix("n_").replace("_", " ")
+            words = f"number of {words}" if field.name.startswith("n_") else words
             yield f"{words}: computed {_brief(one)}, the certificate has {_brief(other)}"
 
 

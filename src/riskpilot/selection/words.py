@@ -7,6 +7,7 @@ import numpy as np
 
 from riskpilot.guarantee import (
     Certificate,
+    Labelling,
     TestPlan,
     TestResult,
     fewest_examples,
@@ -87,6 +88,8 @@ def _what_would_decide(plan: TestPlan, result: TestResult, i: int, at: int) -> s
     """Say what it would have taken for risk ``i`` of a candidate to pass."""
     risk = plan.problem.risks[i]
     mean, n = float(result.means[at, i]), int(result.n[at, i])
+    if result.labelling is not None:
+        return _labels_left(result.labelling, at)
     few = _too_few(plan, result, i, at)
     if few is not None:
         return few
@@ -96,13 +99,24 @@ def _what_would_decide(plan: TestPlan, result: TestResult, i: int, at: int) -> s
     if unit >= risk.unit_limit:
         return "more examples would not help at this value: it is not below the limit"
     family, std = plan.families[risk.name], None
+    alone = ""
+    if risk.name in plan.judged:
+        family, alone = risk.statistic.auto(plan.judged[risk.name]), " without a judge"
     if steering_family(risk, family) == "normal" and result.calibration is not None:
         family = "normal"
         deviations = result.calibration.risks[risk.name].summary.standard_deviation
         std = float(deviations[result.rows[at]])
     needed = samples_to_pass(family, risk.unit_limit, unit, plan.aims[at], std)
     each = " in each group" if risk.needs_groups else ""
-    return f"about {needed:,} examples{each} with this value would have passed"
+    return f"about {needed:,} examples{each} with this value would have passed{alone}"
+
+
+def _labels_left(labelling: Labelling, at: int) -> str:
+    """Say whether further labels can still decide about a candidate."""
+    used, most = int(labelling.labels[at]), labelling.horizon
+    if used >= most:
+        return f"all {most:,} labels of the horizon are used"
+    return f"not decided by {used:,} of at most {most:,} labels"
 
 
 def _too_few(plan: TestPlan, result: TestResult, i: int, at: int) -> str | None:

@@ -14,7 +14,6 @@ from optuna.distributions import (
 )
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state, indexable
-from sklearn.utils.validation import column_or_1d
 
 from riskpilot.common import finite_number
 from riskpilot.common.arrays import Array
@@ -26,8 +25,10 @@ from riskpilot.sklearn.shared import (
     Data,
     LossFunction,
     WithPromise,
+    classes_among,
     deal,
     delegated,
+    read_labels,
     require_estimator,
     require_y,
 )
@@ -190,14 +191,20 @@ class RiskControlledSearch(WithPromise):
         ProblemError
             If the risks, the space or the sizes of the parts cannot be used.
         LossError
-            If a function of ``losses`` returns what are no losses.
+            If a label is missing or none of the classes, or a function of ``losses`` returns what
+            are no losses.
         """
         require_estimator(self, self.estimator)
         self._check_settings()
         require_y(self, y)
         rng = check_random_state(self.random_state)
+        classes = None
+        if is_classifier(self.estimator):
+            y = read_labels(y, "y")
+            y_val = y_val if X_val is None else read_labels(y_val, "y_val")
+            y_cal = y_cal if X_cal is None else read_labels(y_cal, "y_cal")
+            classes = classes_among(y)
         train, validation, calibration = self._split(X, y, (X_val, y_val), (X_cal, y_cal), rng)
-        classes = np.unique(np.asarray(train[1])) if is_classifier(self.estimator) else None
         losses = self._losses_for(classes, self.losses)
         distributions = {name: _distribution(name, given) for name, given in self.space.items()}
         for name, distribution in distributions.items():
@@ -256,7 +263,7 @@ class RiskControlledSearch(WithPromise):
         self, X: Any, y: Any, validation: Data, calibration: Data, rng: Any
     ) -> tuple[Data, Data, Data]:
         """Draw the parts that were not given: training, validation, calibration."""
-        X, y = indexable(X, column_or_1d(y, warn=True) if is_classifier(self.estimator) else y)
+        X, y = indexable(X, y)
         shares = {
             "validation_size": self.validation_size if validation[0] is None else 0.0,
             "calibration_size": self.calibration_size if calibration[0] is None else 0.0,

@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 
 from riskpilot.common.arrays import Array, IntArray
 from riskpilot.errors import LossError, NotCertifiedError, ProblemError, shown
-from riskpilot.losses import turned_round, value_of
+from riskpilot.losses import is_missing, plain_array, turned_round, value_of
 from riskpilot.problem import (
     Codes,
     Meaning,
@@ -154,7 +154,7 @@ class Losses:
         """Compute the losses of a fitted model, shape (n,); the free objective may be a number."""
         labels = predicted = None
         if self.known or (len(self.classes) and any(map(meaning, self.problem.names))):
-            labels, predicted = self.codes(y), self.codes(model.predict(X))
+            labels, predicted = self.labels(y), self.codes(model.predict(X))
         beside = {
             name: self.functions[name](model, X, y)
             for name in self.problem.beside
@@ -178,7 +178,7 @@ class Losses:
 
     def of_codes(self, y: Any, predicted: IntArray, *, free: bool = False) -> dict[str, Any]:
         """Compute the losses of many predictions, shape (configurations, n)."""
-        labels = self.codes(y)
+        labels = self.labels(y)
         result: dict[str, Any] = {
             name: self._losses(name, labels, predicted) for name in self.problem.names
         }
@@ -239,12 +239,26 @@ class Losses:
                 f"function out, or give it another name."
             )
 
-    def codes(self, y: Any) -> IntArray:
-        """Code labels from 0 on; a label that is no class becomes K, which is never predicted."""
-        labels = np.asarray(y)
-        places = np.searchsorted(self.classes, labels)
-        found = self.classes[np.minimum(places, len(self.classes) - 1)] == labels
-        return np.where(found, places, len(self.classes)).astype(np.int64)
+    def labels(self, y: Any) -> IntArray:
+        """Code true labels from 0 on, and refuse one that is no class.
+
+        Counted as anything it would be counted wrongly: as a negative, say, that was recognised.
+        """
+        codes = self.codes(y)
+        if (codes == len(self.classes)).any():
+            odd = np.asarray(y)[codes == len(self.classes)].tolist()
+            raise LossError(
+                f"Every label must be one of the classes that the model is fitted with, "
+                f"{shown(self.classes.tolist())}, but one is {shown(odd[0])}. "
+                f"Leave out the examples of other classes, or fit the model with them."
+            )
+        return codes
+
+    def codes(self, values: Any) -> IntArray:
+        """Code labels or predictions from 0 on; what is no class becomes K."""
+        places = {label: place for place, label in enumerate(self.classes.tolist())}
+        found = [places.get(value, len(places)) for value in np.asarray(values).tolist()]
+        return np.array(found, dtype=np.int64)
 
 
 def read_losses(
@@ -374,6 +388,32 @@ def require_y(estimator: Any, y: Any) -> None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
+
+
+def read_labels(y: Any, what: str) -> Array:
+    """Read the labels of a classifier, shape (n,); one that is missing is refused."""
+    if y is None:
+        raise LossError(f"{what} holds the labels of the examples, but it is None. Pass them.")
+    labels: Array = column_or_1d(plain_array(y, what), warn=True)
+    missing = [label for label in labels.tolist() if is_missing(label)]
+    if missing:
+        raise LossError(
+            f"{what} must hold the label of every example, but {len(missing):,} are missing, such "
+            f"as {shown(missing[0])}. Leave out the examples without a label."
+        )
+    return labels
+
+
+def classes_among(labels: Array) -> Array:
+    """Find the classes that labels are of, in order."""
+    try:
+        return np.unique(labels)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in labels.tolist()})
+        raise LossError(
+            f"The labels in y must be of one kind, but some are {kinds[0]} and some {kinds[-1]}. "
+            f"Make all of them texts, or all of them numbers."
+        ) from error
 
 
 def deal(X: Any, y: Any, shares: Mapping[str, float], rng: Any) -> list[Data]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, indexable
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from riskpilot.common.arrays import Array, IntArray
 from riskpilot.errors import LossError, ProblemError, shown
@@ -20,6 +20,7 @@ from riskpilot.sklearn.shared import (
     WithPromise,
     deal,
     delegated,
+    read_labels,
     require_estimator,
     require_y,
 )
@@ -151,20 +152,21 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         ProblemError
             If the risks, the number of classes or the sizes of the parts cannot be used.
         LossError
-            If the classifier has no scores from which thresholds could be made.
+            If the classifier has no scores from which thresholds could be made, or a label is
+            missing or none of its classes.
         """
         require_estimator(self, self.estimator)
         require_y(self, y)
         check_is_fitted(self.estimator)
         rng = check_random_state(self.random_state)
-        X, y = indexable(X, column_or_1d(y, warn=True))
+        X, y = indexable(X, read_labels(y, "y"))
         known_order = self._knows_order(X_val)
         if known_order:
             calibration, validation = (X, y), (X, y)
         elif X_val is None:
             calibration, validation = deal(X, y, {"validation_size": self.validation_size}, rng)
         else:
-            calibration, validation = (X, y), (X_val, y_val)
+            calibration, validation = (X, y), (X_val, read_labels(y_val, "y_val"))
         self.classes_ = np.asarray(self.estimator.classes_)
         losses = self._losses_for(self.classes_)
         if not (self.abstain is None or isinstance(self.abstain, bool | np.bool_)):

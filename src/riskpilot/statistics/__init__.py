@@ -9,6 +9,8 @@ from riskpilot.statistics.families import (
     smallest_n,
 )
 from riskpilot.statistics.grouped import Grouped
+from riskpilot.statistics.judged.testing import log_judged
+from riskpilot.statistics.judged.worth import judged_power, labels_worth
 from riskpilot.statistics.kinds.base import Statistic
 from riskpilot.statistics.kinds.cvar import CVaR
 from riskpilot.statistics.kinds.difference import Difference
@@ -20,6 +22,15 @@ from riskpilot.statistics.kinds.registry import STATISTICS, argument_of, from_di
 from riskpilot.statistics.kinds.worst_group import WorstGroup
 from riskpilot.statistics.means import shuffled
 from riskpilot.statistics.samples import Groups, Limit, TestSettings
+from riskpilot.statistics.sequential.boundary import Boundary, exact_boundary
+from riskpilot.statistics.sequential.following import (
+    BOUNDARY,
+    CAPITAL,
+    Followed,
+    Labels,
+    follow,
+)
+from riskpilot.statistics.sequential.operating import Outlook, outlook
 from riskpilot.statistics.summaries import (
     AnySummary,
     GroupName,
@@ -30,18 +41,24 @@ from riskpilot.statistics.summaries import (
 )
 
 __all__ = [
+    "BOUNDARY",
+    "CAPITAL",
     "P_VALUES",
     "STATISTICS",
     "AnySummary",
+    "Boundary",
     "CVaR",
     "Difference",
+    "Followed",
     "GroupGap",
     "GroupName",
     "GroupSummary",
     "Grouped",
     "Groups",
+    "Labels",
     "Limit",
     "Mean",
+    "Outlook",
     "Quantile",
     "Ratio",
     "Recorded",
@@ -51,12 +68,18 @@ __all__ = [
     "TestSettings",
     "WorstGroup",
     "argument_of",
+    "exact_boundary",
     "family_named",
+    "follow",
     "from_dict",
     "is_statistic",
+    "judged_power",
+    "labels_worth",
     "largest_passing_mean",
+    "log_judged",
     "log_normal",
     "name_in_words",
+    "outlook",
     "shuffled",
     "smallest_n",
 ]

@@ -9,7 +9,9 @@ import numpy as np
 from riskpilot.common import BoolArray, FloatArray, IntArray, Places
 from riskpilot.statistics.families import Start, family_named
 from riskpilot.statistics.kinds.base import Statistic
-from riskpilot.statistics.samples import Groups, Sample, TestSettings
+from riskpilot.statistics.samples import Groups, Limit, Sample, TestSettings
+from riskpilot.statistics.sequential.following import Labels, Stream, Values
+from riskpilot.statistics.sequential.streams import weighted as weigh
 from riskpilot.statistics.summaries import AnySummary, Recorded, Summary, stacked
 from riskpilot.statistics.sums import Gatherer, WeightedSums
 
@@ -43,6 +45,27 @@ class OneMean(Statistic):
     def log_p_for_order(self, summary: AnySummary, family: str, limit: float) -> FloatArray:
         assert isinstance(summary, Summary)
         return summary.log_p_for_order(family, limit)
+
+    def streams(
+        self, settings: TestSettings, limit: Limit, n_groups: int, conditional: bool
+    ) -> tuple[Stream, ...]:
+        return (
+            stream_of(settings.family, limit.unit, lambda labels, at: labels.unit, conditional),
+        )
+
+
+def stream_of(test: str, limits: float | FloatArray, values: Values, conditional: bool) -> Stream:
+    """A stream of values, weighed where the labels have weights."""
+
+    def weighed(labels: Labels, at: Places) -> FloatArray:
+        plain = values(labels, at)
+        if labels.weights is None:
+            return plain
+        return weigh(
+            plain, labels.weights, limits[at] if isinstance(limits, np.ndarray) else limits
+        )
+
+    return Stream(test, limits, weighed, conditional)
 
 
 def summary_of_means(records: Sequence[Recorded]) -> Summary:

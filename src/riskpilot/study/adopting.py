@@ -12,7 +12,7 @@ from riskpilot.errors import StudyError, shown
 from riskpilot.losses import Evaluation
 from riskpilot.problem import Problem
 from riskpilot.study.creation import create_study
-from riskpilot.study.kept.records import PROBLEM_KEY, RECORD_KEY, attributes_of
+from riskpilot.study.kept.records import PROBLEM_KEY, RECORD_KEY, attributes_of, problem_of
 from riskpilot.study.kept.trials import trials_of
 from riskpilot.study.telling import Recorder, optuna_values
 
@@ -101,16 +101,23 @@ def adopt(
     recorder = Recorder(adopted, problem)
     for trial in done:
         if trial.number not in there:
-            record = recorder.store(trial, losses(trial))
-            adopted.add_trial(
-                optuna.trial.create_trial(
-                    params=trial.params,
-                    distributions=trial.distributions,
-                    values=optuna_values(problem, record),
-                    user_attrs={RECORD_KEY: record.to_json(), ADOPTED_KEY: trial.number},
-                )
-            )
+            add_copy(adopted, recorder, trial, losses(trial))
     return adopted
+
+
+def add_copy(
+    study: optuna.Study, recorder: Recorder, trial: FrozenTrial, evaluation: object
+) -> None:
+    """Add a finished trial of another study, with the losses that it has in this one."""
+    record = recorder.store(trial, evaluation)
+    study.add_trial(
+        optuna.trial.create_trial(
+            params=trial.params,
+            distributions=trial.distributions,
+            values=optuna_values(problem_of(study), record),
+            user_attrs={RECORD_KEY: record.to_json(), ADOPTED_KEY: trial.number},
+        )
+    )
 
 
 def _check(study: object, losses: object) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import optuna
+from optuna.trial import FrozenTrial
 
-from riskpilot.common import shown_safely
+from riskpilot.common import Array, shown_safely
 from riskpilot.errors import StudyError
 from riskpilot.study.creation import load_study
 from riskpilot.study.kept.records import joined, problem_of, read_calibration, read_validation
@@ -75,10 +76,16 @@ def study_losses(
     if tested is not None and all(row < len(chosen) for row in tested):
         opened = [chosen[row] for row in tested]
     return LossTable(
-        joined(problem, (read_validation(study, problem, t) for t in chosen), len(chosen)),
+        validation_table(study, chosen),
         joined(problem, (read_calibration(study, problem, t) for t in opened), len(opened)),
         tuple(dict(trial.params) for trial in chosen),
     )
+
+
+def validation_table(study: optuna.Study, trials: Sequence[FrozenTrial]) -> dict[str, Array]:
+    """Read the validation losses of some trials."""
+    problem = problem_of(study)
+    return joined(problem, (read_validation(study, problem, t) for t in trials), len(trials))
 
 
 def export_losses(study: optuna.Study, path: str | Path) -> Path:

@@ -14,7 +14,7 @@ from optuna.trial import TrialState
 from riskpilot.common import TimeLimitError, within
 from riskpilot.errors import RiskpilotError, StudyError, shown, visible
 from riskpilot.guarantee import as_number
-from riskpilot.losses import Evaluation, check_ids
+from riskpilot.losses import Evaluation, read_ids
 from riskpilot.problem import Problem
 from riskpilot.study.kept.records import (
     ERROR_KEY,
@@ -64,9 +64,10 @@ def objective(
     evaluate : callable
         A function of a trial that returns an `Evaluation`.
     validation_ids : sequence or array, optional
-        The ids of the validation examples.
+        The ids of the validation examples: one for each, no two alike, and the same in every
+        trial.
     calibration_ids : sequence or array, optional
-        The ids of the calibration examples, none of which may be a validation example.
+        The ids of the calibration examples likewise, none of which may be a validation example.
     on_error : {"raise", "record"}, default "raise"
         What follows when an evaluation raises, or returns losses that cannot be used. In both cases
         the trial fails and keeps the error; "raise" then raises it, as Optuna does, so that a
@@ -116,8 +117,8 @@ def objective(
             f"that a thread can be waited for, but it is {shown(time_limit)}. "
             f"Leave it out for evaluations that may take any time."
         )
-    check_ids(validation_ids, calibration_ids)
-    recorder, unsent = Recorder(study, problem), UnsentRecords(study)
+    ids = read_ids(validation_ids, calibration_ids)
+    recorder, unsent = Recorder(study, problem, ids), UnsentRecords(study)
 
     def record(trial: optuna.Trial) -> tuple[float, ...]:
         written = _recovered(study, problem, trial, unsent)

@@ -205,7 +205,7 @@ def _questions(study: optuna.Study) -> tuple[QuestionStatus, ...]:
     known = outcomes(study)
     result = []
     for entry in ledger(study):
-        outcome = known.get(entry["use"], {})
+        outcome = known.get(entry["use"], [{}])[-1]
         result.append(
             QuestionStatus(
                 use=entry["use"],

@@ -12,11 +12,13 @@ from optuna.trial import FrozenTrial, TrialState
 from riskpilot.common import plain_configs
 from riskpilot.errors import LossError, StudyError, shown
 from riskpilot.guarantee import is_whole
-from riskpilot.losses import Evaluation, check_ids
+from riskpilot.losses import Evaluation, ExampleIds, read_ids
 from riskpilot.problem import Problem
 from riskpilot.study.kept.records import (
     SAFE_KEY,
     Record,
+    check_same_ids,
+    keep_ids,
     problem_of,
     record_of,
     store_evaluation,
@@ -60,9 +62,10 @@ def tell(
     evaluation : Evaluation
         What the configuration of the trial loses.
     validation_ids : sequence or array, optional
-        The ids of the validation examples.
+        The ids of the validation examples: one for each, no two alike, and the same in every
+        trial.
     calibration_ids : sequence or array, optional
-        The ids of the calibration examples, none of which may be a validation example.
+        The ids of the calibration examples likewise, none of which may be a validation example.
 
     Raises
     ------
@@ -85,19 +88,22 @@ def tell(
     """
     problem = problem_of(study)
     running = _running(study, trial)
-    check_ids(validation_ids, calibration_ids)
-    record = Recorder(study, problem).write(running, evaluation)
+    ids = read_ids(validation_ids, calibration_ids)
+    record = Recorder(study, problem, ids).write(running, evaluation)
     study.tell(running.number, optuna_values(problem, record))
 
 
 class Recorder:
     """Writes the evaluations of a study's trials, after checks that all of them must pass."""
 
-    def __init__(self, study: optuna.Study, problem: Problem) -> None:
+    def __init__(
+        self, study: optuna.Study, problem: Problem, ids: ExampleIds | None = None
+    ) -> None:
         self._study = study
         self._problem = problem
+        self._ids = ExampleIds() if ids is None else ids
         self._unsent = UnsentRecords(study)
-        self._n: int | None = None
+        self._sizes: dict[str, int] = {}
 
     def write(self, trial: optuna.Trial | FrozenTrial, evaluation: object) -> Record:
         """Check and store the evaluation of a running trial, and note its record there."""
@@ -119,17 +125,29 @@ class Recorder:
         plain_configs([trial.params], StudyError)  # a certificate must be able to name it
         for name, value in trial.params.items():
             check_drawn(name, trial.distributions[name], value)
-        return store_evaluation(self._study, self._problem, evaluation, self._n_validation())
+        sizes = self._known_sizes(with_calibration=evaluation.calibration is not None)
+        # Losses go to the disk before anybody waits for a storage that is away.
+        with contextlib.suppress(StorageUnreachableError), hurried():
+            check_same_ids(self._study, self._ids)
+        record = store_evaluation(self._study, self._problem, evaluation, self._ids, **sizes)
+        with contextlib.suppress(StorageUnreachableError), hurried():
+            keep_ids(self._study, self._ids)
+        return record
 
-    def _n_validation(self) -> int | None:
-        """Return how many validation examples the study's first trial had; None before it."""
-        if self._n is None:  # asked until there is a finished trial, and never again
+    def _known_sizes(self, *, with_calibration: bool) -> dict[str, int]:
+        """Return how many examples the first trials had, of those splits that a trial had."""
+        # Asked until there is a finished trial with all that is compared, and never again.
+        if len(self._sizes) < 1 + with_calibration:
             # Losses go to the disk before anybody waits for a storage that is away.
             with contextlib.suppress(StorageUnreachableError), hurried():
-                first = next(filter(has_losses, trials_of(self._study)), None)
-                record = None if first is None else record_of(first)
-                self._n = None if record is None else record.n_validation
-        return self._n
+                for trial in filter(has_losses, trials_of(self._study)):
+                    record = record_of(trial)
+                    assert record is not None
+                    self._sizes.setdefault("n_validation", record.n_validation)
+                    if record.n_calibration is not None:
+                        self._sizes.setdefault("n_calibration", record.n_calibration)
+                        break
+        return self._sizes
 
     def _check_safe(self, trial: optuna.Trial | FrozenTrial) -> None:
         """Warn when the safe configuration names a parameter that its evaluation did not ask for.

@@ -9,6 +9,8 @@ from riskpilot.tables.columns import named_columns as named_columns
 from riskpilot.tables.files import is_archive as is_archive
 from riskpilot.tables.files import read_losses
 from riskpilot.tables.files import with_example as with_example
+from riskpilot.tables.labels import LabelFile as LabelFile
+from riskpilot.tables.labels import read_label_file as read_label_file
 from riskpilot.tables.local_files import LEDGER as LEDGER
 from riskpilot.tables.local_files import local_files as local_files
 from riskpilot.tables.logs import is_log as is_log
@@ -17,5 +19,7 @@ from riskpilot.tables.long import open_table as open_table
 from riskpilot.tables.loss_table import LossTable
 from riskpilot.tables.pairs import OneRun as OneRun
 from riskpilot.tables.pairs import read_pair as read_pair
+from riskpilot.tables.rows import read_rows as read_rows
+from riskpilot.tables.sources import column_names as column_names
 
 __all__ = ["LossTable", "read_losses", "save_losses"]

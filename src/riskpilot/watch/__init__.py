@@ -3,7 +3,9 @@
 from riskpilot.watch.blocks import Block, Claim, Contrast, fill_blocks, gap, ratio
 from riskpilot.watch.bounds import lower_bound, upper_bound
 from riskpilot.watch.capital import update, wealth
-from riskpilot.watch.estimates import Estimate, segment_estimate, since_begin, since_change
+from riskpilot.watch.estimates import Estimate, segment_estimates, since_begin, since_change
+from riskpilot.watch.findings import WatchAlarm, WatchedRisk
+from riskpilot.watch.metrics import metrics, write_metrics
 from riskpilot.watch.rule import Rule, make_rule
 from riskpilot.watch.state import Alarm, Segment, State, begin, from_dict, to_dict
 from riskpilot.watch.streams import (
@@ -15,6 +17,7 @@ from riskpilot.watch.streams import (
     tail_values,
     to_unit,
 )
+from riskpilot.watch.watching import Watch
 
 __all__ = [
     "Alarm",
@@ -25,6 +28,9 @@ __all__ = [
     "Rule",
     "Segment",
     "State",
+    "Watch",
+    "WatchAlarm",
+    "WatchedRisk",
     "begin",
     "difference_values",
     "fill_blocks",
@@ -34,10 +40,11 @@ __all__ = [
     "group_values",
     "lower_bound",
     "make_rule",
+    "metrics",
     "quantile_values",
     "ratio",
     "sampling_weights",
-    "segment_estimate",
+    "segment_estimates",
     "since_begin",
     "since_change",
     "tail_values",
@@ -46,4 +53,5 @@ __all__ = [
     "update",
     "upper_bound",
     "wealth",
+    "write_metrics",
 ]

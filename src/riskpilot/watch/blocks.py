@@ -43,19 +43,19 @@ class Claim:
     @property
     def limit(self) -> float:
         """The bound, on the unit scale of the values."""
-        return (self.bound - self._low) / self._width
+        return (self.bound - self.low) / self.width
 
     def value(self, x: float, y: float) -> float:
         """Compute the value of a block whose groups have the means x and y, on the unit scale."""
-        unit = (self.a * x + self.b * y - self._low) / self._width
+        unit = (self.a * x + self.b * y - self.low) / self.width
         return min(max(unit, 0.0), 1.0)
 
     @property
-    def _low(self) -> float:
+    def low(self) -> float:
         return min(self.a, 0.0) + min(self.b, 0.0)
 
     @property
-    def _width(self) -> float:
+    def width(self) -> float:
         return abs(self.a) + abs(self.b)
 
 

@@ -93,11 +93,8 @@ def update(
     """
     x = _checked_values(values, rule.n_streams)
     w = _checked_weights(rule, weights, x)
-    accounts = _Accounts(rule, state)
-    step = max(1, _CHUNK // rule.bet_array.size)
-    for start in range(0, len(x), step):
-        part = slice(start, start + step)
-        accounts.take(x[part], None if w is None else w[part])
+    accounts = Accounts(rule, state)
+    accounts.take(x, w)
     return accounts.state()
 
 
@@ -165,34 +162,59 @@ def _checked_weights(rule: Rule, weights: npt.ArrayLike | None, x: FloatArray) -
     return np.where(counted, w, 0.0)
 
 
-class _Accounts:
-    """The state while labels are taken, in arrays of its own that are written to."""
+class Accounts:
+    """The state while labels are taken, in arrays of its own that are written to.
+
+    Whoever takes labels one by one keeps it, and asks for the state where it is needed. ``rows``:
+    how many labels there were. ``alarms``: the first alarm of each stream.
+    """
 
     def __init__(self, rule: Rule, state: State) -> None:
+        self.rows = state.rows
+        self.alarms = state.alarms
         self._rule = rule
         self._sums = state.sums.copy()
         self._recent = state.recent.copy()
         self._restarts = state.restarts
         self._reserve = rule.reserve_after(state.restarts)
-        self._capital = state.capital.copy()
-        self._rise = state.rise.copy()
+        self._both = np.stack((state.capital, state.rise))  # they are multiplied alike
+        self._capital, self._rise = self._both
         self._starts = state.starts.copy()
-        self._alarms = state.alarms
 
     def state(self) -> State:
-        """Return the state after the labels that were taken."""
+        """Return the state after the labels that were taken, in arrays of its own."""
         return State(
-            self._sums,
-            self._recent,
+            self._sums.copy(),
+            self._recent.copy(),
             self._restarts,
-            self._capital,
-            self._rise,
-            self._starts,
-            self._alarms,
+            self._capital.copy(),
+            self._rise.copy(),
+            self._starts.copy(),
+            self.alarms,
         )
 
+    def wealth(self) -> FloatArray:
+        """Compute the capital of each stream, its reserve included."""
+        return np.asarray(np.add.reduce(self._capital, axis=1) + self._reserve)
+
+    def sums(self) -> FloatArray:
+        """Return the sums of each stream, shape (K, 5)."""
+        return self._sums.copy()
+
     def take(self, values: FloatArray, weights: FloatArray | None) -> None:
-        """Take some labels, shape (b, K), one after the other."""
+        """Take some labels, shape (b, K), one after the other.
+
+        They must be as `update` demands, and weights are 0 where a value does not count; nothing is
+        checked here.
+        """
+        step = max(1, _CHUNK // self._rule.bet_array.size)
+        for start in range(0, len(values), step):
+            part = slice(start, start + step)
+            self._take(values[part], None if weights is None else weights[part])
+        self.rows += len(values)
+
+    def _take(self, values: FloatArray, weights: FloatArray | None) -> None:
+        """Take so many labels that what is computed for all of them fits into memory."""
         limits, forgetting = self._rule.limit_array, self._rule.forgetting_array
         counted = ~np.isnan(values)
         # A value at the limit multiplies every account by exactly 1.
@@ -221,9 +243,8 @@ class _Accounts:
 
     def _bet(self, factors: FloatArray) -> None:
         """Multiply every account by its factor, shape (K, G)."""
-        for account in (self._capital, self._rise):
-            account *= factors
-            np.minimum(account, _CEILING, out=account)
+        self._both *= factors
+        np.minimum(self._both, _CEILING, out=self._both)
 
     def _remember(
         self, x: FloatArray, counted: BoolArray, shares: FloatArray, added: FloatArray
@@ -257,11 +278,11 @@ class _Accounts:
 
     def _look_for_alarms(self) -> None:
         """Note an alarm of every stream that reaches its threshold for the first time."""
-        reached = self._capital.sum(axis=1) + self._reserve >= self._rule.threshold_array
+        reached = np.add.reduce(self._capital, axis=1) + self._reserve >= self._rule.threshold_array
         if not np.count_nonzero(reached):
             return
-        had = {alarm.stream for alarm in self._alarms}
-        self._alarms += tuple(
+        had = {alarm.stream for alarm in self.alarms}
+        self.alarms += tuple(
             Alarm(
                 stream,
                 int(self._sums[stream, ROWS]),

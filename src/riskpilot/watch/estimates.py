@@ -84,29 +84,29 @@ def since_change(
     return list(zip(segments, _estimates(rule, every, segments, delta, shares), strict=True))
 
 
-def segment_estimate(
-    rule: Rule, stream: int, segment: Segment, *, delta: float | None = None
-) -> Estimate:
-    """Estimate the mean risk over a segment, such as that of an alarm.
+def segment_estimates(
+    rule: Rule, stream: int, segments: Sequence[Segment], *, delta: float | None = None
+) -> list[Estimate]:
+    """Estimate the mean risk over segments of one stream, such as that of an alarm.
 
     Parameters
     ----------
     rule : Rule
         The limits and bets.
     stream : int
-        The stream that the segment is of.
-    segment : Segment
-        The labels since the estimated time of the change.
+        The stream that the segments are of.
+    segments : sequence of Segment
+        Labels from some moment on until another.
     delta : float, optional
         The probability that any bound of any stream is ever wrong; that of the rule if left out.
 
     Returns
     -------
-    Estimate
-        With bounds as in `since_change`.
+    list of Estimate
+        One for each segment, with bounds as in `since_change`.
     """
-    share = rule.start_share(segment.start)
-    return _estimates(rule, [stream], [segment], delta, [share])[0]
+    shares = [rule.start_share(segment.start) for segment in segments]
+    return _estimates(rule, [stream] * len(segments), segments, delta, shares)
 
 
 def _estimates(
@@ -137,7 +137,7 @@ def _estimates(
     lower = np.maximum(limits + quotients.min(axis=0), 0.0)
     upper = np.minimum(limits + quotients.max(axis=0), 1.0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = limits + (total - count * limits) / mass
+        means = np.clip(limits + (total - count * limits) / mass, 0.0, 1.0)
     return [
         Estimate(int(count[i]), float(means[i]) if mass[i] else None, *ends)
         for i, ends in enumerate(zip(lower.tolist(), upper.tolist(), strict=True))

@@ -1,33 +1,18 @@
-"""The figures of the page, as data that its script draws in the reader's colours."""
-
-import json
-from dataclasses import dataclass
-from typing import Any
-
-import plotly.graph_objects as go
+"""The figures of the page."""
 
 from riskpilot.plots import (
+    PageFigure,
+    label_paths,
     p_value_sequence,
     risk_bounds,
     risk_plane,
     search_history,
-    template,
     trade_off,
 )
 from riskpilot.selection.verdict import Selection
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure with its heading and a sentence; ``panels``: how much room it takes."""
-
-    heading: str
-    words: str
-    figure: go.Figure
-    panels: int
-
-
-def figures_of(selection: Selection) -> list[Figure]:
+def figures_of(selection: Selection) -> list[PageFigure]:
     """Draw all that the page shows of a selection."""
     plan, result, chosen = selection.plan, selection.result, selection.certificate.chosen
     validation, background = selection.validation, selection.background
@@ -40,58 +25,37 @@ def figures_of(selection: Selection) -> list[Figure]:
             "what was tested. Around the dashed line the test is a close call."
         )
         plane = trade_off(plan, result, validation, chosen, background)
-        shown.append(Figure("The trade-off", words, plane, n_risks))
+        shown.append(PageFigure("The trade-off", words, plane, n_risks))
     if plan.n_validation and n_risks == 2:
         words = "Where both limits are kept on validation data, and at what cost."
         plane = risk_plane(plan, result, validation, chosen, background)
-        shown.append(Figure("Both risks", words, plane, 1))
-    shown += [
-        Figure(
-            "Risks with upper bounds",
+        shown.append(PageFigure("Both risks", words, plane, 1))
+    if result.labelling is not None:
+        words = (
+            "The share of losses among the labels so far. A candidate is certified where its line "
+            "first touches the boundary; nothing after that counts."
+        )
+        paths = label_paths(plan, result, chosen, configs)
+        if paths is not None:
+            shown.append(PageFigure("Label by label", words, paths, 1))
+    else:
+        words = (
             "The candidates around the decision. A bar that ends before the limit passes on its "
-            "own; where the test goes in a fixed order, all before it must have passed, too.",
-            risk_bounds(plan, result, chosen, configs),
-            n_risks + 1,  # names of configurations take the room of a panel
-        ),
-        Figure(
+            "own; where the test goes in a fixed order, all before it must have passed, too."
+        )
+        bounds = risk_bounds(plan, result, chosen, configs)
+        # Names of configurations take the room of a panel.
+        shown.append(PageFigure("Risks with upper bounds", words, bounds, n_risks + 1))
+    shown.append(
+        PageFigure(
             "The test",
             "p-values on calibration data, in the order that was fixed before it was opened.",
             p_value_sequence(plan, result, configs),
             1,
-        ),
-    ]
+        )
+    )
     if background.search is not None:
         words = "What each trial showed on validation data."
         history = search_history(validation, background)
-        shown.append(Figure("The search", words, history, 1))
+        shown.append(PageFigure("The search", words, history, 1))
     return shown
-
-
-def sections(figures: list[Figure]) -> str:
-    """Write the places where the script of the page draws the figures."""
-    return "\n".join(
-        f'<section><h2>{one.heading}</h2><p class="note">{one.words}</p>'
-        f'<div class="figure{" panels" if one.panels > 1 else ""}">'
-        f'<div id="figure-{i}" style="height:{one.figure.layout.height}px"></div></div></section>'
-        for i, one in enumerate(figures)
-    )
-
-
-def page_data(figures: list[Figure]) -> dict[str, Any]:
-    """Collect what the script of the page draws, in the two themes it can use."""
-    drawn = {}
-    for i, one in enumerate(figures):
-        figure = json.loads(one.figure.to_json())
-        figure["layout"].pop("template")
-        figure["layout"].pop("title")  # the heading of the section says it
-        figure["layout"]["margin"]["t"] = 20
-        drawn[f"figure-{i}"] = figure
-    themes = {name: _template(name) for name in ("light", "dark")}
-    return {"figures": drawn, "themes": themes}
-
-
-def _template(theme: str) -> Any:
-    """Write a theme as plain JSON."""
-    return json.loads(go.Figure(layout={"template": template(theme)}).to_json())["layout"][
-        "template"
-    ]

@@ -9,6 +9,7 @@ from riskpilot.common import FloatArray, is_name
 from riskpilot.errors import ProblemError, shown
 from riskpilot.statistics.families import Start, family_named
 from riskpilot.statistics.samples import Groups, Limit, Sample, TestSettings
+from riskpilot.statistics.sequential.following import BOUNDARY, CAPITAL, Stream
 from riskpilot.statistics.summaries import AnySummary, Recorded
 from riskpilot.statistics.sums import Gatherer
 
@@ -30,6 +31,9 @@ class Statistic(ABC):
     called, as in "gap of recall"; None where there is nothing to compare. ``of_losses``: whether it
     is of losses, which are better when smaller; groups may be compared by any rate. ``argument``:
     the field that stands in brackets behind its name, and what it holds, where there is one.
+    ``assumed``: what plans assume where no deviation is given and its test is foretold by the
+    normal approximation. ``power_hangs_on``: what else than its value decides how probably it
+    passes; None where the assumption is the worst case.
     """
 
     kind: ClassVar[str]
@@ -43,6 +47,8 @@ class Statistic(ABC):
     noun: ClassVar[str | None] = None
     of_losses: ClassVar[bool] = True
     argument: ClassVar[tuple[str, type[float] | type[str]] | None] = None
+    assumed: ClassVar[str] = "the losses are spread as widely as they can be"
+    power_hangs_on: ClassVar[str | None] = None
 
     def to_dict(self) -> dict[str, Any]:
         """Write the kind and the fields as JSON-ready values; `from_dict` reads them back."""
@@ -97,6 +103,11 @@ class Statistic(ABC):
         """The largest standard deviation that there can be, on the unit scale of the statistic:
         that of numbers of which half lie at each end of their range."""
         return 0.5
+
+    @property
+    def widest_deviation(self) -> float:
+        """The largest standard deviation that may be given to a plan, on the unit scale."""
+        return self.largest_deviation
 
     @abstractmethod
     def auto(self, binary: bool) -> str:
@@ -164,6 +175,31 @@ class Statistic(ABC):
         self, sample: Sample, rows: Sequence[int], settings: TestSettings, limit: Limit
     ) -> FloatArray:
         """Do what `log_p` says, with a family that fits."""
+
+    def family_by_label(self, family: str, limit: Limit) -> str:
+        """The test that may be looked at after every label, in place of a family for one look."""
+        tests = {"binomial": BOUNDARY, WEIGHTED: CAPITAL}
+        if family not in tests:
+            raise ProblemError(
+                f"Labels that arrive one after another are tested by an exact boundary or by "
+                f"betting, but the test asked for is {family!r}, which is for one look at the end. "
+                f'Use p_value="auto".'
+            )
+        return tests[family]
+
+    def streams(
+        self, settings: TestSettings, limit: Limit, n_groups: int, conditional: bool
+    ) -> tuple[Stream, ...]:
+        """What is followed label by label: all of it must be shown for the statistic to be.
+
+        ``settings``: with a family of `family_by_label`; ``n_groups``: how many groups count;
+        ``conditional``: whether some labels may not count.
+        """
+        raise ProblemError(
+            f"{self} compares groups, and a comparison after every label is not offered here, but "
+            f"one is limited. Limit the WorstGroup, or collect all labels first and use "
+            f"select_from_losses."
+        )
 
 
 def check_beside(statistic: Statistic, field: str, name: object, example: str) -> None:

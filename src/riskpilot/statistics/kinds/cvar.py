@@ -8,8 +8,10 @@ import numpy as np
 
 from riskpilot.common import FloatArray, Places, one_minus, percent
 from riskpilot.statistics.families import Start
-from riskpilot.statistics.means import bet, start_of
+from riskpilot.statistics.means import bet, start_of, stream_of
 from riskpilot.statistics.samples import Limit, Sample, TestSettings
+from riskpilot.statistics.sequential.following import Labels, Stream
+from riskpilot.statistics.sequential.streams import tail_excess
 from riskpilot.statistics.summaries import AnySummary, Summary
 from riskpilot.statistics.tails import SortedLosses, Tail, TailSums
 
@@ -32,12 +34,20 @@ class CVaR(Tail):
 
     kind: ClassVar[str] = "cvar"
     p_values: ClassVar[tuple[str, ...]] = ("auto", "betting")
+    assumed: ClassVar[str] = (
+        "t + (loss - t)+ / (1 - level), t where the tail begins, deviates by half the losses' range"
+    )
+    power_hangs_on: ClassVar[str | None] = "how widely the losses of the tail are spread"
 
     def words(self, *, by: str | None = None, larger: bool = False) -> str:
         return f"mean of the worst {percent(one_minus(self.level))}"
 
     def auto(self, binary: bool) -> str:
         return "betting"
+
+    @property
+    def widest_deviation(self) -> float:
+        return 0.5 / (1 - self.level)
 
     def limit_of_zeros(self, limit: float) -> float:
         return limit * (1 - self.level)  # where the tail begins at the bottom of the range
@@ -82,3 +92,17 @@ class CVaR(Tail):
         between = np.clip(limits, 1e-12, 1 - 1e-12)
         tested = bet(sample, excess, len(at), settings, between)
         return np.where((limits > 0) & (t < 1), tested, 0.0)
+
+    def streams(
+        self, settings: TestSettings, limit: Limit, n_groups: int, conditional: bool
+    ) -> tuple[Stream, ...]:
+        assert settings.thresholds is not None
+        begins = settings.thresholds
+        _, limits = tail_excess(np.zeros((len(begins), 0)), begins, self.level, limit.unit)
+
+        def values(labels: Labels, at: Places) -> FloatArray:
+            return tail_excess(labels.unit, begins[at], self.level, limit.unit)[0]
+
+        # A tail that begins at the top of the range has no excess to speak of.
+        testable = np.where(begins < 1, limits, 0.0)
+        return (stream_of(settings.family, testable, values, conditional),)

@@ -6,11 +6,18 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from riskpilot.common import FloatArray
+from riskpilot.common import FloatArray, Places
 from riskpilot.statistics.families import log_trinomial
 from riskpilot.statistics.kinds.base import check_beside
-from riskpilot.statistics.means import OneMean, count_losses, is_there, log_p_of_mean
+from riskpilot.statistics.means import (
+    OneMean,
+    count_losses,
+    is_there,
+    log_p_of_mean,
+    stream_of,
+)
 from riskpilot.statistics.samples import Limit, Sample, TestSettings
+from riskpilot.statistics.sequential.following import BOUNDARY, CAPITAL, Labels, Stream
 from riskpilot.statistics.summaries import Summary
 
 
@@ -81,3 +88,26 @@ class Difference(OneMean):
             some = aims == aim
             found[some] = log_trinomial(worse[some], better[some], n[some], bound, float(aim))
         return found
+
+    def family_by_label(self, family: str, limit: Limit) -> str:
+        """With a limit of 0, changes for the worse are as rare as those for the better: 0/1 losses
+        among the examples that changed. With another limit the share of changes would matter."""
+        if family == "trinomial":
+            return BOUNDARY if limit.own == 0 else CAPITAL
+        return super().family_by_label(family, limit)
+
+    def streams(
+        self, settings: TestSettings, limit: Limit, n_groups: int, conditional: bool
+    ) -> tuple[Stream, ...]:
+        if settings.family != BOUNDARY:
+            return super().streams(settings, limit, n_groups, conditional)
+        return (stream_of(BOUNDARY, 0.5, _changes, True),)
+
+
+def _changes(labels: Labels, at: Places) -> FloatArray:
+    """1 where a loss is above the reference's, 0 where it is as far below as can be, else NaN.
+
+    Differences between the three values are rounded up, as in the fixed test.
+    """
+    better = np.where(labels.own <= labels.lowest, 0.0, np.nan)
+    return np.where(labels.own > 0, 1.0, better)

@@ -72,7 +72,7 @@ class GroupGap(Contrast):
         return of_gap / 2 if self.directed else of_gap
 
     def limit_of_zeros(self, limit: float) -> float:
-        return limit if self.directed else (1 + limit) / 2
+        return limit  # a gap of 0 leaves as much room below its limit as losses of 0 do
 
     def value(self, one: FloatArray, other: FloatArray) -> FloatArray:
         return (one - other + 1) / 2 if self.directed else one - other

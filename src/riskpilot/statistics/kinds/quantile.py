@@ -8,8 +8,10 @@ import numpy as np
 
 from riskpilot.common import FloatArray, Places, percent
 from riskpilot.statistics.families import Start, log_binomial
-from riskpilot.statistics.means import bet, count_losses, is_there
+from riskpilot.statistics.means import bet, count_losses, is_there, stream_of
 from riskpilot.statistics.samples import Limit, Sample, TestSettings
+from riskpilot.statistics.sequential.following import Labels, Stream
+from riskpilot.statistics.sequential.streams import exceedances
 from riskpilot.statistics.summaries import AnySummary
 from riskpilot.statistics.tails import SortedLosses, Tail, TailSums
 
@@ -33,6 +35,7 @@ class Quantile(Tail):
     kind: ClassVar[str] = "quantile"
     p_values: ClassVar[tuple[str, ...]] = ("auto", "binomial")
     exact: ClassVar[bool] = True
+    power_hangs_on: ClassVar[str | None] = "which share of the losses lies above the limit"
 
     def words(self, *, by: str | None = None, larger: bool = False) -> str:
         return f"{percent(self.level)} quantile"
@@ -41,12 +44,12 @@ class Quantile(Tail):
         return "binomial"  # it counts the losses above the limit, whatever the losses are
 
     @property
-    def _share(self) -> float:
+    def share_above(self) -> float:
         """The share of the losses that may lie above the limit."""
         return round(1 - self.level, 12)
 
     def limit_of_zeros(self, limit: float) -> float:
-        return self._share
+        return self.share_above
 
     def tail_sums(self, unit: FloatArray, weights: FloatArray | None) -> TailSums:
         """The error of a quantile is half the distance between the quantiles one standard error of
@@ -71,7 +74,7 @@ class Quantile(Tail):
         """
         if sample.weights is None:
             above, n = count_losses(sample, rows, lambda values: values > limit.own, is_there)
-            return log_binomial(above, n, self._share)
+            return log_binomial(above, n, self.share_above)
         is_above = np.empty((len(rows), sample.n_examples), np.float16)
         for i, row in enumerate(rows):
             values = sample.rows([row])[0]
@@ -80,4 +83,12 @@ class Quantile(Tail):
         def read(block: slice, columns: Places) -> FloatArray:
             return is_above[block][:, columns].astype(np.float64)
 
-        return bet(sample, read, len(rows), settings, self._share, conditional=True)
+        return bet(sample, read, len(rows), settings, self.share_above, conditional=True)
+
+    def streams(
+        self, settings: TestSettings, limit: Limit, n_groups: int, conditional: bool
+    ) -> tuple[Stream, ...]:
+        def values(labels: Labels, at: Places) -> FloatArray:
+            return exceedances(labels.own, limit.own)
+
+        return (stream_of(settings.family, self.share_above, values, conditional),)

@@ -35,6 +35,8 @@ class Ratio(Contrast):
     kind: ClassVar[str] = "ratio"
     noun: ClassVar[str] = "ratio"
     from_zero: ClassVar[bool] = True
+    assumed: ClassVar[str] = "the groups' means are about 0.8; it takes more where they are smaller"
+    power_hangs_on: ClassVar[str | None] = "how large the groups' means are"
 
     def words(self, *, by: str | None = None, larger: bool = False) -> str:
         less = "" if larger else "one minus the "
@@ -55,10 +57,15 @@ class Ratio(Contrast):
 
     @property
     def largest_deviation(self) -> float:
-        return 1 / math.sqrt(2)  # as that of a gap
+        return 1 / math.sqrt(2)  # as that of a gap, which it is of means near 1
+
+    @property
+    def widest_deviation(self) -> float:
+        return math.inf  # the smaller the means, the wider their ratio is spread
 
     def limit_of_zeros(self, limit: float) -> float:
-        return 1 / (2 - limit)  # of r y - x in [-1, r], at 0
+        # Of r y - x in [-1, r] at 0. The best that two groups can be in both directions is alike.
+        return 1 / (2 - limit) if self.directed else limit
 
     def value(self, one: FloatArray, other: FloatArray) -> FloatArray:
         return 1 - _ratio(one, other)

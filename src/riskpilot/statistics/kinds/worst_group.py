@@ -6,11 +6,12 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from riskpilot.common import FloatArray, IntArray
+from riskpilot.common import FloatArray, IntArray, Places
 from riskpilot.statistics.families import P_VALUES, Start
 from riskpilot.statistics.grouped import Grouped, at_position, by_name
-from riskpilot.statistics.means import log_p_of_mean, start_of
+from riskpilot.statistics.means import log_p_of_mean, start_of, stream_of
 from riskpilot.statistics.samples import Limit, Sample, TestSettings
+from riskpilot.statistics.sequential.following import Labels, Stream, Values
 from riskpilot.statistics.summaries import AnySummary, GroupName, GroupSummary
 
 
@@ -76,3 +77,22 @@ class WorstGroup(Grouped):
             for group, part in enumerate(sample.summary.sums)
         ]
         return np.asarray(np.max(parts, axis=0))
+
+    def streams(
+        self, settings: TestSettings, limit: Limit, n_groups: int, conditional: bool
+    ) -> tuple[Stream, ...]:
+        """Every group is a stream of its own, in which only its labels count."""
+        return tuple(
+            stream_of(settings.family, limit.unit, _members(group), True)
+            for group in range(n_groups)
+        )
+
+
+def _members(group: int) -> Values:
+    """The losses of one group; NaN elsewhere."""
+
+    def values(labels: Labels, at: Places) -> FloatArray:
+        assert labels.codes is not None
+        return np.where(labels.codes == group, labels.unit, np.nan)
+
+    return values

@@ -33,6 +33,7 @@ from riskpilot.common import (
 from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
 from riskpilot.losses import (
     Evaluation,
+    ExampleIds,
     LossMapping,
     RiskLosses,
     ValidationLosses,
@@ -46,12 +47,14 @@ from riskpilot.losses import (
     validation_losses,
 )
 from riskpilot.problem import Problem, Risk
+from riskpilot.study.kept.judges import JUDGE, judge_blob
 from riskpilot.study.kept.loss_bytes import decode, encode
 from riskpilot.study.kept.loss_store import MemoryArtifactStore, get, put, store_of
 from riskpilot.study.kept.remembered import Remembered
 
 __all__ = [
     "ERROR_KEY",
+    "LABELS_KEY",
     "LEDGER_KEY",
     "PROBLEM_KEY",
     "RECORD_KEY",
@@ -60,11 +63,14 @@ __all__ = [
     "MemoryArtifactStore",
     "Record",
     "RiskRecord",
-    "check_validation_size",
+    "check_same_ids",
+    "check_size",
     "decode",
     "encode",
+    "forget_calibration",
     "has_calibration",
     "joined",
+    "keep_ids",
     "problem_of",
     "read_calibration",
     "read_validation",
@@ -78,12 +84,17 @@ __all__ = [
 PROBLEM_KEY = "riskpilot:problem"
 SETTINGS_KEY = "riskpilot:settings"
 LEDGER_KEY = "riskpilot:ledger"
+# With a question and a number behind it: where a batch of labels is that arrived for the question.
+LABELS_KEY = "riskpilot:labels:"
 RECORD_KEY = "riskpilot:record"
 ERROR_KEY = "riskpilot:error"
 SAFE_KEY = "riskpilot:safe"
 # With the number of a trial behind it: where calibration losses are that were made after the end of
 # that trial. A finished trial takes no more attributes, so that the study keeps them.
 CALIBRATION_KEY = "riskpilot:calibration:"
+# With the name of a split behind it: the digest of the ids of its examples, as the first trial that
+# had ids had them.
+IDS_KEY = "riskpilot:ids:"
 # The format in which a study keeps its problem and its settings; another one is not read.
 STUDY_FORMAT = 2
 # The format in which records are written; another one is not read.
@@ -197,12 +208,12 @@ def _not_whole(reason: object) -> StudyError:
     )
 
 
-def check_validation_size(expected: int, found: int) -> None:
-    """Refuse a trial with another number of validation examples than the first."""
-    if found != expected:
+def check_size(split: SplitName, expected: int | None, found: int) -> None:
+    """Refuse a trial with another number of examples than the first; None where that is open."""
+    if expected is not None and found != expected:
         raise LossError(
-            f"Every trial of a study is evaluated on the same validation examples, but this one "
-            f"has {found:,} where the first had {expected:,}. Use one validation set; for examples "
+            f"Every trial of a study is evaluated on the same {split} examples, but this one "
+            f"has {found:,} where the first had {expected:,}. Use one {split} set; for examples "
             f"that do not count use NaN and Risk(..., conditional=True)."
         )
 
@@ -331,33 +342,64 @@ def store_evaluation(
     study: optuna.Study,
     problem: Problem,
     evaluation: Evaluation,
+    ids: ExampleIds,
     n_validation: int | None = None,
+    n_calibration: int | None = None,
 ) -> Record:
     """Check and store the losses of one configuration, and return their record.
 
-    Every number of the record is computed from the stored losses. ``n_validation``: how many
-    validation examples there must be, where that is known.
+    Every number of the record is computed from the stored losses. ``ids``: of the examples, as far
+    as they are known. ``n_validation``, ``n_calibration``: how many examples there must be, where
+    that is known.
     """
     store = store_of(study)
     validation_table = _one_row(problem, evaluation.validation, "validation")
     validation_losses(problem, validation_table)
     validation_blob = _encode(problem, validation_table)
     validation = validation_losses(problem, decode(validation_blob))
-    if n_validation is not None:
-        check_validation_size(n_validation, validation.n_examples)
-    calibration_blob = n_calibration = None
+    check_size("validation", n_validation, validation.n_examples)
+    ids.check_size("validation", validation.n_examples)
+    calibration_blob = found = None
     if evaluation.calibration is not None:
         calibration_table = _one_row(problem, evaluation.calibration, "calibration")
         calibration_losses(problem, calibration_table)
         calibration_blob = _encode(problem, calibration_table)
         calibration = calibration_losses(problem, decode(calibration_blob))
+        check_size("calibration", n_calibration, calibration.n_examples)
+        ids.check_size("calibration", calibration.n_examples)
         check_disjoint(validation, calibration)
-        n_calibration = calibration.n_examples
+        found = calibration.n_examples
+    scores_blob = judge_blob(problem, evaluation, found)
     # Nothing is written before everything is known to be in order.
     artifacts = {"validation": put(store, validation_blob)}
     if calibration_blob is not None:
         artifacts["calibration"] = put(store, calibration_blob)
-    return _record(validation, n_calibration, artifacts)
+    if scores_blob is not None:
+        artifacts[JUDGE] = put(store, scores_blob)
+    return _record(validation, found, artifacts)
+
+
+def check_same_ids(study: optuna.Study, ids: ExampleIds) -> None:
+    """Refuse a trial whose examples have other ids than those of the first trial that had ids."""
+    if not ids.digests:
+        return
+    attributes = attributes_of(study)
+    for split, found in ids.digests.items():
+        if attributes.get(f"{IDS_KEY}{split}", found) != found:
+            raise LossError(
+                f"Every trial of a study is evaluated on the same {split} examples, in the same "
+                f"order, but {split}_ids are not those of an earlier trial. Use one {split} set."
+            )
+
+
+def keep_ids(study: optuna.Study, ids: ExampleIds) -> None:
+    """Keep the digests of the ids of a trial's examples, where no earlier trial had any."""
+    if not ids.digests:
+        return
+    attributes = attributes_of(study)
+    for split, found in ids.digests.items():
+        if f"{IDS_KEY}{split}" not in attributes:
+            study.set_user_attr(f"{IDS_KEY}{split}", found)
 
 
 def record_again(
@@ -456,8 +498,8 @@ def _entry(study: optuna.Study, trial: FrozenTrial, split: SplitName) -> Mapping
 
 def write_calibration(
     study: optuna.Study, problem: Problem, trial: FrozenTrial, losses: LossMapping
-) -> LossMapping:
-    """Check and store calibration losses of a finished trial; return what is stored.
+) -> None:
+    """Check and store calibration losses of a finished trial.
 
     Only `select` calls this, after the plan.
     """
@@ -469,7 +511,12 @@ def write_calibration(
     assert record is not None
     check_disjoint(validation_of(problem, [record]), calibration_losses(problem, stored))
     study.set_user_attr(f"{CALIBRATION_KEY}{trial.number}", put(store_of(study), blob))
-    return stored
+
+
+def forget_calibration(study: optuna.Study, trial: FrozenTrial) -> None:
+    """Forget calibration losses that were made after the end of a trial, if there are any."""
+    if attributes_of(study).get(f"{CALIBRATION_KEY}{trial.number}") is not None:
+        study.set_user_attr(f"{CALIBRATION_KEY}{trial.number}", None)
 
 
 def _encode(problem: Problem, table: Mapping[str, Array]) -> bytes:

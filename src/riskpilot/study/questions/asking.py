@@ -1,8 +1,8 @@
 """Asking a study: a question is settled from validation alone, may be sealed, and then put."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -21,19 +21,30 @@ from riskpilot.guarantee import (
     check_procedure,
     fixed_sequence,
     freeze_plan,
+    label_by_label,
     make_seal,
     question_digest,
     run_test,
 )
-from riskpilot.losses import LossMapping, ValidationLosses, calibration_losses
+from riskpilot.losses import (
+    JudgeMapping,
+    LossMapping,
+    ValidationLosses,
+    calibration_losses,
+    judged_risks,
+    read_judge,
+)
 from riskpilot.problem import Problem
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
+from riskpilot.study.kept.judges import JUDGE, judged_in, read_judges
 from riskpilot.study.kept.records import (
-    check_validation_size,
+    check_size,
+    forget_calibration,
     has_calibration,
     joined,
     problem_of,
     read_calibration,
+    record_of,
     settings_of,
     validation_of,
     write_calibration,
@@ -70,7 +81,8 @@ def select(
     calibrate : callable, optional
         Makes the calibration losses of one finished trial, for studies whose evaluations did not.
         It is called for the few candidates only, once for each: what it returns is stored as the
-        losses of evaluations are.
+        losses of evaluations are. Where losses do not go together, of other numbers of examples
+        say, they are forgotten, and made again by the next call.
     problem : Problem, optional
         The study's problem with other limits or another delta, as a further question to the same
         calibration data.
@@ -113,31 +125,26 @@ def select(
             f"calibrate is a function of a finished trial that returns its calibration losses, but "
             f"it is {shown(calibrate)}. Leave it out where evaluations brought their losses."
         )
-    settled = _settle(study, procedure, problem, spend, seed, smooth)
+    settled = settle(study, procedure, problem, spend, seed, smooth)
     question, trials = settled.question, settled.trials
     tested = question.plan.problem
     candidates = [trials[row] for row in question.plan.order]
     # Everything above saw validation alone. From here on calibration is open.
-    tables = (_calibration(study, tested, trial, calibrate) for trial in candidates)
-    given = joined(tested, tables, len(candidates))
-    opened = calibration_losses(tested, given)
-    use = enter(study, question, opened, given)
-    result = run_test(question.plan, opened, procedure, range(len(candidates)))
-    assert question.configs is not None
-    assert question.trials is not None
-    selection = conclude(
-        question,
-        settled.validation,
-        result,
-        use,
-        Background(
-            question.configs,
-            question.trials,
-            ledger(study),
-            search_snapshot(study, tested),
-            settled.left_out,
-        ),
-    )
+    made = [] if calibrate is None else _calibrate(study, tested, candidates, calibrate)
+    tables = (read_calibration(study, tested, trial) for trial in candidates)
+    try:
+        given = joined(tested, tables, len(candidates))
+        opened = calibration_losses(tested, given)
+    except LossError:
+        _forget(study, candidates, made)
+        raise
+    use = enter(study, question, opened.digest(), given)
+    scores = None
+    if question.plan.judged:
+        judge = judges_of(study, candidates)
+        scores = read_judge(tested, judge, len(candidates), opened.n_examples)
+    result = run_test(question.plan, opened, procedure, range(len(candidates)), scores)
+    selection = conclude(question, settled.validation, result, use, background(study, settled))
     note_outcome(study, selection.certificate)
     return selection
 
@@ -150,6 +157,7 @@ def seal(
     spend: float = 1.0,
     seed: int = 0,
     smooth: bool = True,
+    horizon: int | None = None,
 ) -> Seal:
     """Freeze the plan of a selection, without opening calibration data, and write down its digest.
 
@@ -170,6 +178,8 @@ def seal(
         The seed that `select` will get.
     smooth : bool, default True
         Whether `select` will smooth the risks.
+    horizon : int, optional
+        The largest number of labels, where they will arrive one after another (`Calibration`).
 
     Returns
     -------
@@ -195,7 +205,9 @@ def seal(
     >>> rp.verify(certificate, study=study, seal=sealed).ok
     True
     """
-    question = _settle(study, procedure, problem, spend, seed, smooth).question
+    question = settle(study, procedure, problem, spend, seed, smooth).question
+    if horizon is not None:
+        question = replace(question, plan=label_by_label(question.plan, horizon))
     entries = ledger(study)
     asked = question_digest(question.content)
     earlier = next((entry for entry in entries if entry["question"] == asked), None)
@@ -226,8 +238,22 @@ def space_from_json(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
     }
 
 
+def background(study: optuna.Study, settled: "Settled") -> Background:
+    """Collect what is shown with a selection from a study."""
+    question = settled.question
+    assert question.configs is not None
+    assert question.trials is not None
+    return Background(
+        question.configs,
+        question.trials,
+        ledger(study),
+        search_snapshot(study, question.plan.problem),
+        settled.left_out,
+    )
+
+
 @dataclass(frozen=True)
-class _Settled:
+class Settled:
     """A question, with the trials that it chooses among and those that it had to leave out."""
 
     question: Question
@@ -236,18 +262,28 @@ class _Settled:
     left_out: tuple[int, ...]
 
 
-def _settle(
+def settle(
     study: optuna.Study,
     procedure: Procedure,
     problem: Problem | None,
     spend: float,
     seed: int,
     smooth: bool,
-) -> _Settled:
-    """Freeze the plan of a question from validation alone."""
+    numbers: Collection[int] | None = None,
+) -> Settled:
+    """Freeze the plan of a question from validation alone.
+
+    ``numbers``: of the trials that are considered; all that are finished by default.
+    """
     asked, spend = _check_question(study, procedure, problem, spend, smooth)
     done = finished(study)
-    trials, records, left_out = done.trials, done.records, done.without_losses
+    left_out = done.without_losses
+    chosen = [
+        (trial, record)
+        for trial, record in zip(done.trials, done.records, strict=True)
+        if numbers is None or trial.number in numbers
+    ]
+    trials, records = [trial for trial, _ in chosen], [record for _, record in chosen]
     if not trials:
         raise StudyError(
             f"There is nothing to select from: no trial of the study is complete with its losses. "
@@ -255,11 +291,13 @@ def _settle(
             f"study.optimize(riskpilot.objective(study, evaluate), n_trials=...) first."
         )
     for record in records:  # workers that began at the same moment could not compare their sizes
-        check_validation_size(records[0].n_validation, record.n_validation)
+        check_size("validation", records[0].n_validation, record.n_validation)
     tested = asked.spending(spend)
     validation = validation_of(tested, records)
     params = [trial.params for trial in trials]
     space = intersection_search_space(list(trials))
+    judged = judged_in(study, trials, [JUDGE in record.artifacts for record in records])
+    helped = judged_risks(tested, judges_of(study, trials[:1])) if judged else ()
     estimates = smoothed_risks(space, params, validation) if smooth else None
     question = Question(
         problem=asked,
@@ -269,6 +307,7 @@ def _settle(
             procedure=procedure,
             seed=seed,
             entropy=settings_of(study).get("entropy", 0),
+            judged=helped,
         ),
         procedure=procedure,
         configs=plain_configs(params, StudyError),
@@ -277,7 +316,7 @@ def _settle(
         trials=tuple(trial.number for trial in trials),
         search_seed=settings_of(study).get("seed"),
     )
-    return _Settled(question, validation, trials, left_out)
+    return Settled(question, validation, trials, left_out)
 
 
 def _check_question(
@@ -310,18 +349,45 @@ def _check_question(
     return asked, float(spend)
 
 
-def _calibration(
-    study: optuna.Study, problem: Problem, trial: FrozenTrial, calibrate: Calibrate | None
-) -> Mapping[str, Any]:
-    """Return the calibration losses of a trial; make and store them where there are none yet."""
-    # They are made once, as evaluations are: the same numbers answer every question, and an
-    # auditor's.
-    if calibrate is None or has_calibration(study, trial):
-        return read_calibration(study, problem, trial)
-    losses = calibrate(trial)
-    if not isinstance(losses, Mapping):
-        raise LossError(
-            f"calibrate must return a mapping from names to losses, but it returned a "
-            f'{type(losses).__name__}. Write return {{"{problem.names[0]}": array}}.'
-        )
-    return write_calibration(study, problem, trial, losses)
+def judges_of(study: optuna.Study, trials: Sequence[FrozenTrial]) -> JudgeMapping:
+    """Read the judge's scores of some trials, which all have some."""
+    entries = []
+    for trial in trials:
+        record = record_of(trial)
+        assert record is not None
+        entries.append((trial.number, dict(record.artifacts[JUDGE])))
+    return read_judges(study, entries)
+
+
+def _calibrate(
+    study: optuna.Study, problem: Problem, candidates: Sequence[FrozenTrial], calibrate: Calibrate
+) -> list[FrozenTrial]:
+    """Make and store the calibration losses of the candidates that have none yet; return these.
+
+    They are made once, as evaluations are: the same numbers answer every question, and an
+    auditor's. Each is stored at once, so that a calibration that breaks off goes on where it stood.
+    """
+    made = []
+    for trial in candidates:
+        if has_calibration(study, trial):
+            continue
+        losses = calibrate(trial)
+        if not isinstance(losses, Mapping):
+            raise LossError(
+                f"calibrate must return a mapping from names to losses, but it returned a "
+                f'{type(losses).__name__}. Write return {{"{problem.names[0]}": array}}.'
+            )
+        write_calibration(study, problem, trial, losses)
+        made.append(trial)
+    return made
+
+
+def _forget(
+    study: optuna.Study, candidates: Sequence[FrozenTrial], made: Sequence[FrozenTrial]
+) -> None:
+    """Forget losses of a calibration that do not go together, so that it can be corrected.
+
+    Those that an earlier question may have been answered with stay.
+    """
+    for trial in made if ledger(study) else candidates:
+        forget_calibration(study, trial)

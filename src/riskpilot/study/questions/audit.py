@@ -1,7 +1,7 @@
 """Certificates checked against what they were made of: losses, the study's ledger, a seal."""
 
 import warnings
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import optuna
 from optuna.search_space import intersection_search_space
+from optuna.trial import FrozenTrial
 
 from riskpilot.common import canonical, nearly_equal, parse, plain, signed_files
 from riskpilot.common.arrays import FloatArray
@@ -23,9 +24,10 @@ from riskpilot.guarantee import (
     custom_name,
     differences_from_seal,
     from_description,
+    numbers_of,
     question_digest,
 )
-from riskpilot.losses import LossMapping, ValidationLosses
+from riskpilot.losses import JudgeMapping, LossMapping, ValidationLosses
 from riskpilot.problem import Problem
 from riskpilot.selection import (
     Brought,
@@ -37,13 +39,14 @@ from riskpilot.selection import (
     wanted_columns,
     whole_table,
 )
-from riskpilot.study.as_tables import is_storage, open_study, study_losses
+from riskpilot.study.as_tables import is_storage, open_study, study_losses, validation_table
 from riskpilot.study.kept.records import Record, problem_of, record_again, settings_of
 from riskpilot.study.kept.trials import Finished, finished
-from riskpilot.study.questions.asking import space_as_json, space_from_json
+from riskpilot.study.labels.kept import label_table
+from riskpilot.study.questions.asking import judges_of, space_as_json, space_from_json
 from riskpilot.study.questions.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
 from riskpilot.study.smoothing import smoothed_risks
-from riskpilot.tables import Columns, is_archive, open_table
+from riskpilot.tables import Columns, LossTable, is_archive, open_table
 
 
 def verify(
@@ -55,6 +58,7 @@ def verify(
     study: optuna.Study | None = None,
     seal: Seal | None = None,
     procedure: Procedure | None = None,
+    judge: JudgeMapping | None = None,
 ) -> Verification:
     """Recompute a certificate and say what differs.
 
@@ -77,6 +81,8 @@ def verify(
         What was sealed before the question was asked.
     procedure : Procedure, optional
         Needed where the certificate was made with one of the user's own.
+    judge : mapping, optional
+        The scores of a judge, as `select_from_losses` takes them, where one helped.
 
     Returns
     -------
@@ -100,6 +106,7 @@ def verify(
     True
     """
     _check_arguments(certificate, validation, calibration, configs, study, seal)
+    _check_judge(certificate, study, judge)
     chosen = _procedure(certificate, procedure)
     brought: Brought | None
     differences: list[str] = []
@@ -108,7 +115,7 @@ def verify(
     else:
         assert validation is not None
         assert calibration is not None
-        brought = Brought(validation, calibration, configs)
+        brought = Brought(validation, calibration, configs, judge=judge)
     if brought is not None:
         differences += _recomputed(certificate, brought, chosen)
     if seal is not None:
@@ -262,6 +269,18 @@ def _check_arguments(
     check_certificate(asdict(certificate))
 
 
+def _check_judge(
+    certificate: Certificate, study: optuna.Study | None, judge: JudgeMapping | None
+) -> None:
+    """Refuse to check a judge's help without the scores; a study has its own."""
+    if study is None and (judge is None) != (certificate.judge is None):
+        helped = "with" if certificate.judge is not None else "without"
+        raise CertificateError(
+            f"The certificate was made {helped} the help of a judge, and is checked in the same "
+            f"way. {'Give its scores: judge=...' if judge is None else 'Leave judge= out'}."
+        )
+
+
 def _procedure(certificate: Certificate, given: Procedure | None) -> Procedure:
     """Return the procedure that was given, else the one that the certificate names."""
     if given is not None:
@@ -320,7 +339,7 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
     if entry is None:
         return None, ["the ledger has no such question: it is another study's, or it lost entries"]
     differences = _differences_from_entry(entry, certificate)
-    differences += _differences_from_outcome(answers.get(entry["use"]), certificate)
+    differences += _differences_from_outcome(answers.get(entry["use"], []), certificate)
     differences += _differences_from_settings(study, certificate)
     wanted = set(trials_of(entry))
     done = finished(study)
@@ -331,18 +350,47 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
         return None, [*differences, lost]
     rows = [candidate["row"] for candidate in certificate.candidates]
     try:
-        table = study_losses(study, wanted, rows)
+        if certificate.sequential is None:
+            table = study_losses(study, wanted, rows)
+        else:
+            table, looks = _labels_of_study(study, entry, trials, len(rows))
+            differences += _differences_from_looks(looks, certificate)
         differences += _differences_from_records(study, done, wanted)
     except StudyError as error:
         if not differences:  # the losses are damaged, not the certificate
             raise
         return None, [*differences, str(error)]
+    judge = None
+    if certificate.judge is not None:
+        judge = judges_of(study, [trials[row] for row in rows])
     space = space_as_json(intersection_search_space(trials))
     numbers = [trial.number for trial in trials]
     brought = Brought(
-        table.validation, table.calibration, table.configs, space, use_of(entry), numbers
+        table.validation, table.calibration, table.configs, space, use_of(entry), numbers, judge
     )
     return brought, differences
+
+
+def _labels_of_study(
+    study: optuna.Study, entry: Mapping[str, Any], trials: Sequence[FrozenTrial], n: int
+) -> tuple[LossTable, tuple[int, ...]]:
+    """Read validation losses and the labels that arrived for a question, and the looks at them."""
+    labels, looks = label_table(study, entry["question"], problem_of(study), n)
+    configs = tuple(dict(trial.params) for trial in trials)
+    return LossTable(validation_table(study, trials), labels, configs), looks
+
+
+def _differences_from_looks(looks: Sequence[int], certificate: Certificate) -> list[str]:
+    """Compare the looks of a certificate with the batches in which the labels came."""
+    assert certificate.sequential is not None
+    until = [look for look in looks if look <= certificate.n_calibration]
+    said = numbers_of(certificate.sequential["looks"])
+    if said == until:
+        return []
+    return [
+        f"the labels came in batches that ended at {_brief(until)}, "
+        f"the certificate has {_brief(said)}"
+    ]
 
 
 _ENTRY_WORDS = {
@@ -360,7 +408,8 @@ def _differences_from_entry(entry: Mapping[str, Any], certificate: Certificate) 
     expected = {
         **content,
         "question": question_digest(content),
-        "calibration": certificate.calibration_digest,
+        # The losses of labels that arrive are not known when their question is entered.
+        "calibration": None if certificate.sequential else certificate.calibration_digest,
         "created": certificate.created,
         "versions": certificate.versions,
         "elsewhere": certificate.use["elsewhere"],
@@ -422,9 +471,11 @@ def _differing_fields(found: Record, written: Record) -> Iterator[str]:
 
 
 def _differences_from_outcome(
-    outcome: Mapping[str, Any] | None, certificate: Certificate
+    answers: Sequence[Mapping[str, Any]], certificate: Certificate
 ) -> list[str]:
-    """Compare a certificate with the answer that the ledger recorded."""
+    """Compare a certificate with the answer that the ledger recorded, after as many labels."""
+    labels = None if certificate.sequential is None else certificate.n_calibration
+    outcome = next((answer for answer in answers if answer["labels"] == labels), None)
     if outcome is None:
         return ["the ledger has no answer to this question: select again to complete it"]
     if outcome["fingerprint"] != certificate.fingerprint:
@@ -474,6 +525,13 @@ def _trusted(
         trusted.append(
             f"that the procedure {own!r} keeps the chance of any false pass at delta: it is not "
             f"riskpilot's own"
+        )
+    if certificate.sequential is not None:
+        trusted.append("that the order in which labels came did not depend on their losses")
+    if certificate.judge is not None:
+        trusted.append(
+            "that the judge was fixed before the calibration labels were seen, and that the "
+            "examples that it scored without a label come from where the labelled ones do"
         )
     if certificate.known_order:
         trusted.append("that the testing order was known before any of the losses")

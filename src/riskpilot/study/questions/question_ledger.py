@@ -35,7 +35,7 @@ from riskpilot.guarantee import (
     question_digest,
     stamp,
 )
-from riskpilot.losses import CalibrationLosses, LossMapping
+from riskpilot.losses import LossMapping
 from riskpilot.study.kept.records import LEDGER_KEY, attributes_of, require_study
 from riskpilot.study.storages import exclusive, storage_of
 
@@ -48,7 +48,7 @@ _ENTRY = record(
     question=digest,
     problem=text,
     **CONTENT,
-    calibration=digest,
+    calibration=optional(digest),
     rows=list_of(text),
     elsewhere=ELSEWHERE,
     answers=mapping_of(digest),
@@ -61,6 +61,7 @@ _ENTRIES = list_of(_ENTRY)
 _HEAD = optional(record(count=whole(1), digest=digest))
 _OUTCOME = record(
     use=whole(1),
+    labels=optional(whole(1)),
     entry=digest,
     config=optional(mapping_of(anything)),
     promise=text,
@@ -108,13 +109,17 @@ def ledger(study: optuna.Study) -> list[dict[str, Any]]:
     return _read(study)[0]
 
 
-def outcomes(study: optuna.Study) -> dict[int, dict[str, Any]]:
+def outcomes(study: optuna.Study) -> dict[int, list[dict[str, Any]]]:
     """Return what each question of the ledger led to, by its number.
 
     An outcome holds the configuration, or None, and the certificate's digest. A question whose test
-    was interrupted has no outcome; ask it again.
+    was interrupted has no outcome; ask it again. Where labels arrive one after another a question
+    has one outcome for every number of labels at which it was answered, fewest first.
     """
-    return _read(study)[1]
+    found: dict[int, list[dict[str, Any]]] = {}
+    for outcome in sorted(_read(study)[1].values(), key=lambda one: one["labels"] or 0):
+        found.setdefault(outcome["use"], []).append(outcome)
+    return found
 
 
 def trials_of(entry: Mapping[str, Any]) -> list[int]:
@@ -137,15 +142,14 @@ def use_of(entry: Mapping[str, Any]) -> Use:
     )
 
 
-def enter(
-    study: optuna.Study, question: Question, calibration: CalibrationLosses, given: LossMapping
-) -> Use:
+def enter(study: optuna.Study, question: Question, losses: str | None, given: LossMapping) -> Use:
     """Record a question before its answer is known; the same one keeps its number and date.
 
-    ``calibration``: the losses of the candidates, in testing order; ``given``: the same as they
-    were given, shape (n_candidates, m) for each risk.
+    ``losses``: the digest of the candidates' losses, in testing order; None where labels arrive one
+    after another, so that the losses are not known yet. ``given``: the same losses, or the first of
+    them, as they were given, shape (n_candidates, m) for each risk.
     """
-    asked, losses = question.entry, calibration.digest()
+    asked = question.entry
     with exclusive(study, whole_storage=True):
         entries, answers = _read(study)
         for entry in entries:
@@ -160,7 +164,7 @@ def enter(
             "calibration": losses,
             "rows": rows,
             "elsewhere": _asked_elsewhere(study, rows),
-            "answers": {str(use): outcome["digest"] for use, outcome in answers.items()},
+            "answers": {name: outcome["digest"] for name, outcome in answers.items()},
             **stamp(),
             "previous": entries[-1]["digest"] if entries else "",
         }
@@ -175,11 +179,13 @@ def note_outcome(study: optuna.Study, certificate: Certificate) -> None:
     entries, answers = _read(study)
     entry = entry_of(certificate, entries)
     assert entry is not None
-    found, earlier = certificate.outcome, answers.get(entry["use"])
+    labels = None if certificate.sequential is None else certificate.n_calibration
+    name = _outcome_name(entry["use"], labels)
+    found, earlier = certificate.outcome, answers.get(name)
     if earlier is None:
-        outcome = {"use": entry["use"], "entry": entry["digest"], **found}
+        outcome = {"use": entry["use"], "labels": labels, "entry": entry["digest"], **found}
         outcome["digest"] = _own_digest(outcome)
-        study.set_user_attr(f"{_OUTCOME_KEY}{entry['use']}", outcome)
+        study.set_user_attr(f"{_OUTCOME_KEY}{name}", outcome)
     elif earlier["fingerprint"] != found["fingerprint"]:
         raise StudyError(
             f"The same question must have the same answer, but question {entry['use']} of study "
@@ -188,14 +194,19 @@ def note_outcome(study: optuna.Study, certificate: Certificate) -> None:
         )
 
 
+def _outcome_name(use: int, labels: int | None) -> str:
+    """Name an outcome by its question, and by the number of labels where they arrive."""
+    return str(use) if labels is None else f"{use}:{labels}"
+
+
 def entry_of(certificate: Certificate, entries: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """Find the entry of the ledger that a certificate names."""
     named = certificate.use["ledger"]
     return next((entry for entry in entries if entry["digest"] == named), None)
 
 
-def _read(study: optuna.Study) -> tuple[list[dict[str, Any]], dict[int, dict[str, Any]]]:
-    """Read the entries and the outcomes, if both are whole."""
+def _read(study: optuna.Study) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Read the entries, and the outcomes by their names, if both are whole."""
     require_study(study)
     attributes = attributes_of(study)
     entries, head = attributes.get(LEDGER_KEY, []), attributes.get(_HEAD_KEY)
@@ -211,7 +222,7 @@ def _read(study: optuna.Study) -> tuple[list[dict[str, Any]], dict[int, dict[str
             f"The ledger of study {name!r} was changed: {error}. Restore the storage from a copy; "
             f"{_WITHOUT}."
         ) from None
-    outcomes = {value["use"]: dict(value) for value in found.values()}
+    outcomes = {_outcome_name(one["use"], one["labels"]): dict(one) for one in found.values()}
     _check_chain(name, entries)
     _check_whole(name, entries, head)
     _check_outcomes(name, entries, outcomes)
@@ -251,11 +262,12 @@ def _check_whole(
 def _check_outcomes(
     name: str,
     entries: Sequence[Mapping[str, Any]],
-    outcomes: Mapping[int, Mapping[str, Any]],
+    outcomes: Mapping[str, Mapping[str, Any]],
 ) -> None:
     """Refuse outcomes that answer no entry, or that are not those that later entries recorded."""
     digests = {entry["use"]: entry["digest"] for entry in entries}
-    for use, outcome in outcomes.items():
+    for outcome in outcomes.values():
+        use = outcome["use"]
         if digests.get(use) != outcome["entry"] or not _is_itself(outcome):
             raise StudyError(
                 f"The ledger of study {name!r} lost entries or was changed: there is an answer to "
@@ -263,10 +275,11 @@ def _check_outcomes(
                 f"{_WITHOUT}."
             )
     for entry in entries:
-        for use, answer in entry["answers"].items():
-            if not use.isdecimal() or outcomes.get(int(use), {}).get("digest") != answer:
+        for answered, answer in entry["answers"].items():
+            if outcomes.get(answered, {}).get("digest") != answer:
                 raise StudyError(
-                    f"The ledger of study {name!r} was changed: the answer to question {use} is "
+                    f"The ledger of study {name!r} was changed: the answer to question "
+                    f"{answered.partition(':')[0]} is "
                     f"not the one that was written. Restore the storage from a copy; {_WITHOUT}."
                 )
 
@@ -291,7 +304,7 @@ def _set_head(study: optuna.Study, entries: Sequence[Mapping[str, Any]]) -> None
         study.set_user_attr(_HEAD_KEY, head)
 
 
-def _check_calibration(study: optuna.Study, entry: Mapping[str, Any], losses: str) -> None:
+def _check_calibration(study: optuna.Study, entry: Mapping[str, Any], losses: str | None) -> None:
     """Refuse calibration losses other than those that the question was put to."""
     if entry["calibration"] != losses:
         raise StudyError(

@@ -13,7 +13,7 @@ from riskpilot.study.storages.heartbeats import (
     has_heartbeat,
 )
 from riskpilot.study.storages.location import address_of, file_of, is_in_memory
-from riskpilot.study.storages.locks import exclusive
+from riskpilot.study.storages.locks import exclusive, file_lock
 from riskpilot.study.storages.opening import clear_errors, existing_storage, open_storage
 from riskpilot.study.storages.optuna_internals import (
     as_storage,
@@ -51,6 +51,7 @@ __all__ = [
     "existing_storage",
     "fail_overdue_trials",
     "fail_silent_trials",
+    "file_lock",
     "file_of",
     "fixed_params",
     "get_trial",

@@ -1,0 +1,111 @@
+"""``riskpilot calibrate``: take the labels that are there, and say whether more are needed."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from riskpilot.cli import terminal
+from riskpilot.cli.options import (
+    ArtifactsOption,
+    JsonOption,
+    StorageArgument,
+    StudyNameOption,
+    examples,
+)
+from riskpilot.guarantee import config_in_words
+from riskpilot.study import Calibration, add_from_file, hide_password, open_study
+
+EXAMPLES = examples(
+    "riskpilot calibrate study.db --horizon 1000",
+    "riskpilot calibrate study.db --labels labels.csv --horizon 1000 --out certificate.json",
+    "The file has one row per labelled example and trial, new ones at the end: example, trial, and "
+    "a column for each risk. Without --labels the trials are listed whose losses are needed.",
+    "Exit code: 0 certified, 4 go on labelling, 3 nothing can be certified any more, 2 bad input.",
+)
+
+
+def calibrate(
+    storage: StorageArgument,
+    horizon: Annotated[int, typer.Option(help="The largest number of labels, fixed beforehand.")],
+    labels: Annotated[
+        str | None,
+        typer.Option(help="A table of labels (.csv, .parquet, .json), in the order they came."),
+    ] = None,
+    trial: Annotated[str, typer.Option(help="The column of the numbers of the trials.")] = "trial",
+    example: Annotated[str, typer.Option(help="The column of the examples' ids.")] = "example",
+    study_name: StudyNameOption = None,
+    artifacts: ArtifactsOption = None,
+    out: Annotated[Path | None, typer.Option(help="Write the certificate here.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML page here.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take labels as they arrive, and say "go on" or "certified: stop"."""
+    with terminal.waiting(f"Reading labels for {hide_password(storage)}"):
+        calibration = Calibration(open_study(storage, study_name, artifacts), horizon=horizon)
+        new = 0
+        if labels is not None:
+            new = add_from_file(calibration, labels, trial=trial, example=example)
+        selection = calibration.select() if calibration.n_labels else None
+        if selection is not None and out is not None:
+            selection.certificate.save(out)
+        if selection is not None and report is not None:
+            selection.report(report)
+    verdict, code = _verdict(calibration)
+    if as_json:
+        terminal.print_json(
+            {
+                "verdict": verdict,
+                "certified": calibration.certified,
+                "config": None if selection is None else selection.config,
+                "done": calibration.done,
+                "needed": [calibration.trials[position] for position in calibration.needed],
+                "labels": calibration.n_labels,
+                "new_labels": new,
+                "horizon": calibration.horizon,
+                "message": calibration.message,
+                "certificate": None
+                if selection is None
+                else json.loads(selection.certificate.to_json()),
+            }
+        )
+    else:
+        console = terminal.output()
+        _show(console, calibration)
+        terminal.show_verdict(console, f"{verdict}\n{calibration.message}", good=code == 0)
+        if selection is not None and selection.config is not None:
+            terminal.say(console, selection.message)
+        written = selection is not None
+        terminal.show_files(console, {"certificate": out, "report": report} if written else {})
+    raise typer.Exit(code)
+
+
+def _verdict(calibration: Calibration) -> tuple[str, int]:
+    """Say in a few words what to do, with the exit code for scripts."""
+    if calibration.certified:
+        if calibration.done:
+            return "certified: stop", 0
+        return "certified: stop, or go on for the candidates that are still open", 0
+    if calibration.done:
+        return "nothing can be certified: stop", int(terminal.ExitCode.NOTHING_CERTIFIED)
+    return "go on", int(terminal.ExitCode.GO_ON)
+
+
+def _show(console: Console, calibration: Calibration) -> None:
+    """Show the candidates in testing order, with their labels and what is needed."""
+    rows = []
+    certified = calibration.certified
+    for position, config in enumerate(calibration.candidates):
+        state = "open" if position in calibration.needed else "decided"
+        state = "certified" if config in certified else state
+        cells = [
+            state,
+            calibration.trials[position],
+            f"{calibration.labels[position]:,}",
+            config_in_words(config),
+        ]
+        rows.append((cells, "green" if state == "certified" else None))
+    heads = ["verdict", "trial", "labels", "configuration"]
+    terminal.show_table(console, "Candidates, in testing order", heads, rows)

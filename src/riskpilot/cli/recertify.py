@@ -1,0 +1,115 @@
+"""``riskpilot recertify``: the candidates of a study again, on fresh labelled examples."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from riskpilot.cli import terminal
+from riskpilot.cli.options import (
+    PROCEDURES,
+    ArtifactsOption,
+    JsonOption,
+    ProcedureOption,
+    PValueOption,
+    RiskOption,
+    SeedOption,
+    StorageArgument,
+    StudyNameOption,
+    changed,
+    examples,
+    parse_risks,
+)
+from riskpilot.cli.select import finish
+from riskpilot.common import parse
+from riskpilot.errors import ProblemError, TableError
+from riskpilot.problem import Problem
+from riskpilot.selection import wanted_columns
+from riskpilot.study import open_study, problem_of
+from riskpilot.study import recertify as recertify_study
+from riskpilot.tables import Wanted, read_rows
+
+EXAMPLES = examples(
+    "riskpilot recertify study.db --losses fresh.parquet --out new.json",
+    'riskpilot recertify study.db --losses fresh.csv --risk "error<=0.2" '
+    "--config '{\"depth\": 3}' --out new.json --report new.html",
+    "Exit code: 0 certified, 3 nothing could be certified, 2 bad input.",
+)
+
+
+def recertify(
+    storage: StorageArgument,
+    losses: Annotated[
+        str,
+        typer.Option(
+            help="Losses on fresh examples: a .csv, .parquet or .json file with a column trial, "
+            "the trial's number, and one per risk; every trial has the same examples in the same "
+            "order."
+        ),
+    ],
+    risk: RiskOption = [],  # noqa: B006 - typer copies it
+    delta: Annotated[
+        float | None, typer.Option(help="How often the promise may fail; that of the study.")
+    ] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(help="The one configuration to certify again, as JSON; all by default."),
+    ] = None,
+    procedure: ProcedureOption = "fixed_sequence",
+    p_value: PValueOption = "auto",
+    seed: SeedOption = 0,
+    study_name: StudyNameOption = None,
+    artifacts: ArtifactsOption = None,
+    out: Annotated[Path | None, typer.Option(help="Write the certificate here.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML page here.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Certify again after an alarm: the candidates of a study, on fresh labelled examples."""
+    with terminal.waiting(f"Reading and testing {losses}"):
+        study = open_study(storage, study_name, artifacts)
+        problem = changed(problem_of(study), parse_risks(risk, p_value), delta, p_value)
+        selection = recertify_study(
+            study,
+            _by_trial(problem, losses),
+            problem=problem,
+            config=None if config is None else _config(config),
+            procedure=PROCEDURES[procedure],
+            seed=seed,
+        )
+    finish(selection, out, report, as_json=as_json)
+
+
+def _by_trial(problem: Problem, path: str) -> dict[int, dict[str, Any]]:
+    """Read losses on fresh examples, by the number of the trial."""
+    columns = wanted_columns(problem)
+    wanted = Wanted(problem.names, columns.texts, columns.numbers, columns.turned)
+    read = read_rows(path, wanted, ("trial",))
+    numbers = read.pop("trial")
+    odd = next((n for n in numbers if n is None or not n.isdecimal()), None)
+    if len(numbers) == 0 or odd is not None or None in numbers:
+        raise TableError(
+            f"The column trial holds the numbers of the study's trials, but one is {odd!r}. Write "
+            f"one row per trial and example, with the number of the trial."
+        )
+    return {
+        int(number): {name: values[numbers == number] for name, values in read.items()}
+        for number in np.unique(numbers.astype(str))
+    }
+
+
+def _config(text: str) -> dict[str, Any]:
+    """Read a configuration that was typed as JSON."""
+    try:
+        found = parse(text)
+    except ValueError as error:
+        raise ProblemError(
+            f"--config is the JSON of a configuration, but it cannot be read: {error}. Write "
+            f"--config '{{\"depth\": 3}}'."
+        ) from None
+    if not isinstance(found, dict):
+        raise ProblemError(
+            f"--config is a JSON object of parameters and values, but it is {text!r}. Write "
+            f"--config '{{\"depth\": 3}}'."
+        )
+    return found

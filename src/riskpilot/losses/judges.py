@@ -1,0 +1,131 @@
+"""Scores of a judge on their way in: of the labelled calibration examples, and of fresh ones."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riskpilot.common import Array, FloatArray
+from riskpilot.errors import LossError, ProblemError, shown
+from riskpilot.losses.beside import digest_of_bytes
+from riskpilot.losses.evaluation import LossMapping, check_names
+from riskpilot.losses.intake import number_array
+from riskpilot.losses.ranges import in_range, to_unit
+from riskpilot.problem import Problem, Risk
+from riskpilot.statistics import Mean
+
+JudgeMapping = Mapping[str, LossMapping]
+"""``{"labelled": {...}, "unlabelled": {...}}``: scores by the name of the risk."""
+
+PARTS = ("labelled", "unlabelled")
+
+
+@dataclass(frozen=True)
+class JudgeScores:
+    """Scores of a frozen judge on the unit scale of the losses.
+
+    ``labelled``: by risk, of the m calibration examples, shape (n, m), or (1, m) where they are the
+    same for all configurations; ``unlabelled``: of M fresh examples, shape (n, M) or (1, M).
+    """
+
+    labelled: Mapping[str, FloatArray]
+    unlabelled: Mapping[str, FloatArray]
+
+    def rows(self, name: str, rows: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+        """Return the scores of some configurations, of one risk."""
+        found = (self.labelled[name], self.unlabelled[name])
+        one, other = (part if len(part) == 1 else part[list(rows)] for part in found)
+        return one, other
+
+    def digest(self, rows: Sequence[int]) -> str:
+        """Compute the digest of the scores of some configurations."""
+        parts = []
+        for name in sorted(self.labelled):
+            for part in self.rows(name, rows):
+                values = np.array(part, dtype="<f8") + 0.0
+                values[np.isnan(values)] = np.nan  # one bit pattern for every NaN
+                parts += [name.encode(), f"{values.shape}".encode()]
+                parts.append(hashlib.sha256(values.tobytes()).digest())
+        return digest_of_bytes(*parts).hex()
+
+
+def judged_risks(problem: Problem, judge: Any) -> tuple[str, ...]:
+    """Say which risks a judge helps with; it must be known before calibration is opened.
+
+    Only names and shapes of the mapping are looked at.
+    """
+    if judge is None:
+        return ()
+    both = isinstance(judge, Mapping) and set(judge) == set(PARTS)
+    if not both or not all(isinstance(judge[part], Mapping) for part in PARTS):
+        raise LossError(
+            f"judge holds the scores of the labelled calibration examples and of fresh unlabelled "
+            f"ones, by risk, but it is {shown(judge)}. Write "
+            f'judge={{"labelled": {{"{problem.names[0]}": array}}, '
+            f'"unlabelled": {{"{problem.names[0]}": array}}}}.'
+        )
+    for part in PARTS:
+        check_names(judge[part], f"judge, {part}")
+    one, other = (set(judge[part]) for part in PARTS)
+    odd = sorted((one ^ other) | (one - set(problem.names)))
+    if odd or not one:
+        raise LossError(
+            f"A judge scores risks of the problem ({', '.join(problem.names)}), each on labelled "
+            f"and on unlabelled examples, but {shown(odd[0]) if odd else 'it scores none'}"
+            f"{' does not fit' if odd else ''}. Give both kinds of scores under the same names."
+        )
+    for risk in problem.risks:
+        if risk.name in one:
+            check_judged(risk)
+    return tuple(name for name in problem.names if name in one)
+
+
+def check_judged(risk: Risk) -> None:
+    """Refuse a judge of what is no plain mean: its scores stand for the loss itself."""
+    plain = isinstance(risk.statistic, Mean) and risk.weights is None
+    if not plain or risk.p_value not in ("auto", "betting"):
+        what = risk.words or f"p_value={risk.p_value!r}"
+        raise ProblemError(
+            f"Risk {risk.name!r}: a judge helps with the mean of losses, tested by betting, but "
+            f"this risk has {what}: the scores stand for the loss of an example, not for what is "
+            f"limited here. Leave this risk out of judge=."
+        )
+
+
+def read_judge(
+    problem: Problem, judge: JudgeMapping | None, n_configs: int, n_examples: int
+) -> JudgeScores | None:
+    """Check the scores of a judge; the calibration examples are ``n_examples``."""
+    names = judged_risks(problem, judge)
+    if judge is None or not names:
+        return None
+    risks = {risk.name: risk for risk in problem.risks}
+    labelled = {
+        name: _scores(risks[name], judge["labelled"][name], "labelled", n_configs, n_examples)
+        for name in names
+    }
+    unlabelled = {
+        name: _scores(risks[name], judge["unlabelled"][name], "unlabelled", n_configs, None)
+        for name in names
+    }
+    return JudgeScores(labelled, unlabelled)
+
+
+def _scores(risk: Risk, given: Any, part: str, n_configs: int, m: int | None) -> FloatArray:
+    """Scores in the range of the losses, on the unit scale, with one row or one for each row."""
+    split = f"judge, {part}"
+    array: Array = number_array(
+        given, f"{split}: the scores of {risk.name!r}", missing_as_nan=risk.conditional
+    )
+    array = array[None] if array.ndim == 1 else array
+    fits = array.ndim == 2 and len(array) in (1, n_configs) and m in (None, array.shape[1])
+    if not fits or array.size == 0:
+        examples = "at least one example" if m is None else f"{m:,} examples"
+        raise LossError(
+            f"{split}: the scores of {risk.name!r} are those of {examples}, one row for all "
+            f"configurations or one for each of {n_configs}, but their shape is {array.shape}. "
+            f"Score the same examples in the same order as the losses."
+        )
+    return to_unit(in_range(risk, array, split), risk)

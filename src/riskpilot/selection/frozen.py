@@ -1,0 +1,160 @@
+"""A plan frozen from a table of validation losses, for calibration labels that will come."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from riskpilot.common import Array, FloatArray
+from riskpilot.errors import ProblemError
+from riskpilot.guarantee import Background, Question, config_of, fixed_sequence, freeze_plan
+from riskpilot.losses import (
+    LossMapping,
+    ValidationLosses,
+    number_array,
+    text_array,
+    validation_losses,
+)
+from riskpilot.problem import Problem
+from riskpilot.selection.from_table import check_limits, named_configs
+
+
+@dataclass(frozen=True, repr=False)
+class FrozenPlan:
+    """Which configurations are tested, in which order: settled before the first calibration label.
+
+    `freeze` makes it. Attributes are not meant to be changed.
+
+    Attributes
+    ----------
+    question : Question
+        All that is settled: the problem, the plan, the configurations.
+    validation : ValidationLosses
+        The validation losses of every configuration, as they were read.
+    given : dict of str to array
+        The same as they were given.
+    """
+
+    question: Question
+    validation: ValidationLosses
+    given: dict[str, Array]
+
+    @property
+    def problem(self) -> Problem:
+        """The risks with their limits, the free objective, and delta."""
+        return self.question.problem
+
+    @property
+    def candidates(self) -> tuple[dict[str, Any], ...]:
+        """The configurations that will be tested, in testing order."""
+        return self.question.candidates
+
+    @property
+    def digest(self) -> str:
+        """The digest of the plan and its configurations."""
+        return self.question.plan_digest
+
+    @property
+    def background(self) -> Background:
+        """What is shown with a selection: every configuration by its row."""
+        rows = range(self.validation.n_configs)
+        return Background([config_of(self.question.configs, row) for row in rows], rows)
+
+    def __repr__(self) -> str:
+        n = self.validation.n_configs
+        return (
+            f"FrozenPlan({self.problem} {len(self.candidates)} of {n} configurations are tested.)"
+        )
+
+
+def freeze(
+    problem: Problem,
+    *,
+    validation: LossMapping,
+    configs: Sequence[Mapping[str, Any]] | None = None,
+    seed: int = 0,
+) -> FrozenPlan:
+    """Settle from validation losses which configurations are tested, and in which order.
+
+    The plan is the one of `select_from_losses`. With it `Calibration` takes the calibration labels
+    as they arrive.
+
+    Parameters
+    ----------
+    problem : Problem
+        The risks with their limits, the free objective, and delta.
+    validation : mapping of str to array
+        Validation losses by name: risks of shape (n, k), the free objective of shape (n,) or
+        (n, k). Groups, weights and references stand beside them under their own names.
+    configs : sequence of mappings, optional
+        What the n rows stand for; their index by default.
+    seed : int, default 0
+        Recorded in the certificate; labels that arrive are seen in the order in which they come.
+
+    Returns
+    -------
+    FrozenPlan
+        The candidates in testing order, and all that a certificate says of them.
+
+    Raises
+    ------
+    ProblemError
+        If the problem or the seed cannot be used, or a limit is open.
+    LossError
+        If losses are missing, of the wrong shape or outside their range, or ``configs`` does not
+        fit them or names one configuration twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from riskpilot import Problem, Risk
+    >>> rng = np.random.default_rng(0)
+    >>> error, cost = np.array([[0.05], [0.08], [0.3]]), np.array([3.0, 2.0, 1.0])
+    >>> plan = freeze(
+    ...     Problem([Risk("error", limit=0.1)], minimize="cost"),
+    ...     validation={"error": rng.random((3, 2000)) < error, "cost": cost},
+    ...     configs=[{"size": "large"}, {"size": "medium"}, {"size": "small"}],
+    ... )
+    >>> plan.candidates
+    ({'size': 'large'}, {'size': 'medium'}, {'size': 'small'})
+    """
+    if not isinstance(problem, Problem):
+        raise ProblemError(
+            f"freeze takes a Problem first, but got a {type(problem).__name__}. "
+            f'Write Problem([Risk("error", limit=0.1)], minimize="cost").'
+        )
+    return frozen_again(problem, validation, configs, seed)
+
+
+def frozen_again(
+    problem: Problem,
+    validation: LossMapping,
+    configs: Sequence[Mapping[str, Any]] | None,
+    seed: int,
+    *,
+    entropy: int | None = None,
+    estimates: FloatArray | None = None,
+    spend: float = 1.0,
+    **about: Any,
+) -> FrozenPlan:
+    """Do what `freeze` says, of a table or of what was copied from a study.
+
+    ``entropy``: the randomness that an earlier one drew, if it did; ``estimates``: of the risks, by
+    which the order goes; ``about``: further fields of the question.
+    """
+    check_limits(problem)
+    tested = problem.spending(spend)
+    seen = validation_losses(tested, validation)
+    names = (
+        named_configs(configs, seen.n_configs)
+        if about.get("trials") is None or configs is None
+        else tuple(map(dict, configs))  # two trials of a study may have the same parameters
+    )
+    plan = freeze_plan(seen, estimates=estimates, seed=seed, entropy=entropy)
+    question = Question(problem, plan, fixed_sequence, names, spend=spend, **about)
+    given = {
+        name: text_array(values, f"validation: {name!r}")
+        if name in problem.labels
+        else number_array(values, f"validation: {name!r}", missing_as_nan=True)
+        for name, values in validation.items()
+    }
+    return FrozenPlan(question, seen, given)

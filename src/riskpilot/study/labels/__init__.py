@@ -1,0 +1,1 @@
+"""Calibration labels that arrive one after another: taken, kept in the storage, saved in files."""

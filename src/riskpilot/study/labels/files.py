@@ -1,0 +1,188 @@
+"""A calibration in one file: the validation losses, all labels in their order, and a digest."""
+
+import hashlib
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from riskpilot.common import (
+    Array,
+    ShapeError,
+    anything,
+    check_archive,
+    digest,
+    digest_of,
+    integer,
+    list_of,
+    mapping_of,
+    number,
+    optional,
+    parse,
+    reason_of,
+    record,
+    shown_safely,
+    text,
+    whole,
+    write_whole,
+)
+from riskpilot.errors import CertificateError, RiskpilotError, raise_alone
+from riskpilot.guarantee import ELSEWHERE, VERSIONS, Progress, Question, TestPlan, Use, labels_again
+from riskpilot.problem import Problem
+from riskpilot.selection import FrozenPlan, frozen_again
+
+_FORMAT = "riskpilot-calibration/1"
+_VALIDATION, _LABELS = "validation.", "labels."
+_UNREADABLE = (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
+
+_HEAD = record(
+    format=text,
+    problem=mapping_of(anything),
+    spend=number(0.0, 1.0),
+    seed=whole(),
+    entropy=optional(whole()),
+    configs=optional(list_of(mapping_of(anything))),
+    space=optional(mapping_of(mapping_of(anything))),
+    estimates=optional(list_of(list_of(number()))),
+    trials=optional(list_of(whole())),
+    search_seed=optional(integer),
+    horizon=whole(1),
+    plan=digest,
+    labels=list_of(whole()),
+    looks=list_of(whole(1)),
+    use=optional(
+        record(
+            number=whole(1),
+            ledger=optional(digest),
+            elsewhere=ELSEWHERE,
+            created=text,
+            versions=VERSIONS,
+        )
+    ),
+    arrays=mapping_of(digest),
+)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a file holds: the frozen plan, and the labels in their order."""
+
+    frozen: FrozenPlan
+    horizon: int
+    plan_digest: str
+    use: Use | None
+    labels: tuple[int, ...]
+    looks: tuple[int, ...]
+    table: Mapping[str, Array]
+
+    def progress(self, plan: TestPlan) -> Progress:
+        """Compute again what the labels say."""
+        return labels_again(plan, self.table, self.labels, self.looks, range(len(self.labels)))
+
+
+def save(
+    path: str | Path, frozen: FrozenPlan, question: Question, use: Use | None, progress: Progress
+) -> Path:
+    """Write a calibration to a file, whole or not at all, and return where it is."""
+    arrays = {f"{_VALIDATION}{name}": np.asarray(v) for name, v in frozen.given.items()}
+    arrays |= {f"{_LABELS}{name}": values for name, values in progress.table.items()}
+    plan = question.plan
+    head = {
+        "format": _FORMAT,
+        "problem": question.problem.to_dict(),
+        "spend": question.spend,
+        "seed": plan.seed,
+        "entropy": plan.entropy,
+        "configs": None if question.configs is None else list(question.configs),
+        "space": question.space,
+        "estimates": None if plan.estimates is None else [list(row) for row in plan.estimates],
+        "trials": None if question.trials is None else list(question.trials),
+        "search_seed": question.search_seed,
+        "horizon": progress.horizon,
+        "plan": question.plan_digest,
+        "labels": [int(labels) for labels in progress.labels],
+        "looks": list(progress.looks),
+        "use": None if use is None else {**asdict(use), "elsewhere": list(use.elsewhere)},
+        "arrays": {name: _digest(values) for name, values in arrays.items()},
+    }
+    written = json.dumps({**head, "digest": digest_of(head)}, allow_nan=False)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, head=np.array(written), **arrays)
+    try:
+        return write_whole(path, buffer.getvalue())
+    except (OSError, TypeError, ValueError) as error:
+        raise_alone(
+            CertificateError(
+                f"The calibration cannot be written to {shown_safely(path)}: {reason_of(error)}. "
+                f"Check that the folder exists, can be written and has space."
+            )
+        )
+
+
+def load(path: str | Path) -> Saved:
+    """Read what `save` wrote, if it is whole."""
+    try:
+        with Path(path).open("rb") as file:
+            check_archive(file, "The calibration", CertificateError)
+            with np.load(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+        head = parse(str(arrays.pop("head")))
+        stored = head.pop("digest")
+        _HEAD(head, "the head")
+    except RiskpilotError:
+        raise
+    except (*_UNREADABLE, AttributeError, ShapeError) as error:
+        raise_alone(
+            CertificateError(
+                f"The calibration {shown_safely(path)} cannot be read: {reason_of(error)}. "
+                f"Give the path of a file that Calibration.save() wrote."
+            )
+        )
+    whole_file = stored == digest_of(head) and head["format"] == _FORMAT
+    if not whole_file or {name: _digest(v) for name, v in arrays.items()} != head["arrays"]:
+        raise CertificateError(
+            f"The calibration {shown_safely(path)} was changed after it was written, or is of "
+            f"another version: its digest does not match its content. Take an untouched copy."
+        )
+    return _saved(head, arrays)
+
+
+def _saved(head: Mapping[str, Any], arrays: Mapping[str, Array]) -> Saved:
+    """Freeze the plan again, and check that it is the one that the labels are about."""
+    validation = {k.removeprefix(_VALIDATION): v for k, v in arrays.items() if k[:1] == "v"}
+    table = {k.removeprefix(_LABELS): v for k, v in arrays.items() if k[:1] == "l"}
+    estimates = None if head["estimates"] is None else np.array(head["estimates"])
+    frozen = frozen_again(
+        Problem.from_dict(head["problem"]),
+        validation,
+        head["configs"],
+        head["seed"],
+        entropy=head["entropy"],
+        estimates=estimates,
+        spend=head["spend"],
+        space=head["space"],
+        trials=None if head["trials"] is None else tuple(head["trials"]),
+        search_seed=head["search_seed"],
+    )
+    use = head["use"]
+    return Saved(
+        frozen,
+        head["horizon"],
+        head["plan"],
+        None if use is None else Use(**{**use, "elsewhere": tuple(use["elsewhere"])}),
+        tuple(head["labels"]),
+        tuple(head["looks"]),
+        table,
+    )
+
+
+def _digest(values: Array) -> str:
+    """The digest of an array, with its type and shape."""
+    head = f"{values.dtype.str}:{values.shape}:".encode()
+    return hashlib.sha256(head + np.ascontiguousarray(values).tobytes()).hexdigest()

@@ -1,0 +1,214 @@
+"""After an alarm: the candidates of a study again, on fresh labelled examples."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+import optuna
+from optuna.trial import FrozenTrial
+
+from riskpilot.common import canonical, plain_configs
+from riskpilot.errors import LossError, ProblemError, StudyError, shown
+from riskpilot.guarantee import Procedure, fixed_sequence
+from riskpilot.losses import Evaluation, LossMapping
+from riskpilot.problem import Problem
+from riskpilot.selection import Selection
+from riskpilot.study.adopting import add_copy
+from riskpilot.study.creation import create_study
+from riskpilot.study.kept.loss_store import store_of
+from riskpilot.study.kept.records import problem_of, read_validation
+from riskpilot.study.kept.trials import finished
+from riskpilot.study.questions.asking import select
+from riskpilot.study.questions.question_ledger import ledger
+from riskpilot.study.storages import storage_of
+from riskpilot.study.telling import Recorder
+
+Fresh = Callable[[FrozenTrial], LossMapping] | Mapping[int, LossMapping]
+"""The losses of a finished trial on new examples: a function, or a mapping by trial number."""
+
+# What a study of a new sample says of the one that its trials come from.
+ORIGIN_KEY = "riskpilot:recertifies"
+
+
+def recertify(
+    study: optuna.Study,
+    calibration: Fresh,
+    *,
+    validation: Fresh | None = None,
+    problem: Problem | None = None,
+    config: Mapping[str, Any] | None = None,
+    procedure: Procedure = fixed_sequence,
+    study_name: str | None = None,
+    seed: int = 0,
+    smooth: bool = True,
+) -> Selection:
+    """Select again among the finished trials of a study, on fresh labelled examples.
+
+    The trials, with their recorded validation losses, become a study of their own in the same
+    storage, so that the new sample has a ledger of its own, and this is the first question to it.
+    Where the examples are not fresh after all, because a study of the storage was asked about them
+    before, the ledger and the certificate say so. No example may be given that made somebody look:
+    the labels that raised the alarm are spent.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        A study made by `create_study`, with finished trials.
+    calibration : callable, or mapping of int to mapping
+        Makes the losses of a finished trial on the fresh examples, ``{"error": array}``; or these
+        losses by trial number. The function is called for the few candidates only.
+    validation : callable, or mapping of int to mapping, optional
+        The same for validation losses, with the free objective, on other fresh examples. By default
+        the recorded ones decide which trials are tested, in which order: the promise holds all the
+        same, but where the world has changed, they may order badly.
+    problem : Problem, optional
+        The study's problem with other limits or another delta.
+    config : mapping, optional
+        The parameters of the one trial to certify again; by default all trials are candidates.
+    procedure : Procedure, default fixed_sequence
+        How several candidates are tested.
+    study_name : str, optional
+        The name of the new study; by default that of the given one with a number.
+    seed : int, default 0
+        The seed of the order in which the betting test sees the examples.
+    smooth : bool, default True
+        Whether risks are smoothed over neighbouring configurations, as in `select`.
+
+    Returns
+    -------
+    Selection
+        What was chosen, with a certificate that ``verify(certificate, study=...)`` checks against
+        the new study.
+
+    Raises
+    ------
+    StudyError
+        If there is nothing to select from, or no trial has this configuration.
+    ProblemError
+        If the problem is about other quantities than the study.
+    LossError
+        If losses are missing or cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np, riskpilot as rp
+    >>> study = rp.create_study(rp.Problem([rp.Risk("error", 0.2)], "cost"), seed=0)
+    >>> rng = np.random.default_rng(0)
+    >>> def evaluate(trial):
+    ...     rate = 0.25 * trial.suggest_float("x", 0, 1)
+    ...     errors = rng.random((2, 800)) < rate
+    ...     return rp.Evaluation({"error": errors[0], "cost": -rate}, {"error": errors[1]})
+    >>> study.optimize(rp.objective(study, evaluate), n_trials=6)
+    >>> before = rp.select(study).config["x"]
+    >>> def fresh(trial):  # errors have become more frequent
+    ...     return {"error": rng.random(800) < 0.3 * trial.params["x"]}
+    >>> rp.recertify(study, fresh).config["x"] < before
+    True
+    """
+    stored = problem_of(study)
+    asked = _checked_problem(stored, problem)
+    fresh = _losses_of(calibration, "calibration")
+    seen = None if validation is None else _losses_of(validation, "validation")
+    trials = _candidates(study, config)
+    name = _free_name(study) if study_name is None else study_name
+    again = create_study(
+        asked, storage=storage_of(study), study_name=name, artifact_store=store_of(study)
+    )
+    try:
+        again.set_user_attr(
+            ORIGIN_KEY, {"study": study.study_name, "questions": len(ledger(study))}
+        )
+        recorder = Recorder(again, asked)
+        for trial in trials:
+            table = _recorded(study, stored, trial) if seen is None else seen(trial)
+            add_copy(again, recorder, trial, Evaluation(validation=table))
+        selection = select(
+            again, procedure=procedure, calibrate=_by_copy(fresh, trials), seed=seed, smooth=smooth
+        )
+    except BaseException:
+        if not ledger(again):  # nothing was asked: no trace is needed
+            optuna.delete_study(study_name=name, storage=storage_of(study))
+        raise
+    return selection
+
+
+def _checked_problem(stored: Problem, problem: Problem | None) -> Problem:
+    """Return the problem that is asked, if it is about the quantities of the study."""
+    if problem is None:
+        return stored
+    if not isinstance(problem, Problem) or not problem.has_quantities_of(stored):
+        raise ProblemError(
+            f"A study can be certified again with other limits or another delta, not with other "
+            f"quantities. The study has: {stored} Asked: {shown(problem)}. Write "
+            f"problem.with_limits({stored.names[0]}=...)."
+        )
+    return problem
+
+
+def _losses_of(fresh: Fresh, split: str) -> Callable[[FrozenTrial], LossMapping]:
+    """Make a function of what was given, which says what is missing."""
+    if callable(fresh):
+        return fresh
+    if not isinstance(fresh, Mapping):
+        raise LossError(
+            f"{split} is a function of a finished trial that returns its losses on fresh examples, "
+            f"or these losses by trial number, but it is {shown(fresh)}. Write "
+            f'{split}={{0: {{"error": array}}, ...}}.'
+        )
+
+    def find(trial: FrozenTrial) -> LossMapping:
+        if trial.number not in fresh:
+            raise LossError(
+                f"{split}: the losses of trial {trial.number}, which is a candidate, are missing; "
+                f"there are those of {shown(sorted(fresh), 80)}. Give the losses of every trial, "
+                f"or a function that makes them."
+            )
+        return fresh[trial.number]
+
+    return find
+
+
+def _candidates(study: optuna.Study, config: Mapping[str, Any] | None) -> Sequence[FrozenTrial]:
+    """Find the trials to choose among: all that are finished, or the one of a configuration."""
+    trials = finished(study).trials
+    if config is not None and not isinstance(config, Mapping):
+        raise StudyError(
+            f"config is the configuration of one trial, a mapping of its parameters, but it is "
+            f'{shown(config)}. Write config={{"depth": 3}}, or leave it out.'
+        )
+    if config is not None:
+        (wanted,) = plain_configs([config], StudyError)
+        trials = [
+            trial
+            for trial, params in zip(
+                trials, plain_configs([t.params for t in trials], StudyError), strict=True
+            )
+            if canonical(params) == canonical(wanted)
+        ][:1]
+    if not trials:
+        which = "" if config is None else f" with the configuration {shown(dict(config))}"
+        raise StudyError(
+            f"There is nothing to certify again: no finished trial of the study "
+            f"{study.study_name!r} with its losses{which}. Name the configuration of one of its "
+            f"trials, or leave it out."
+        )
+    return trials
+
+
+def _free_name(study: optuna.Study) -> str:
+    """Find a name for the study of a new sample."""
+    taken = set(optuna.get_all_study_names(storage_of(study)))
+    names = (f"{study.study_name}, recertified {number}" for number in count(1))
+    return next(name for name in names if name not in taken)
+
+
+def _recorded(study: optuna.Study, problem: Problem, trial: FrozenTrial) -> LossMapping:
+    """Read the validation losses of a trial, in the form of an evaluation."""
+    return {name: values[0] for name, values in read_validation(study, problem, trial).items()}  # type: ignore[index]
+
+
+def _by_copy(
+    fresh: Callable[[FrozenTrial], LossMapping], trials: Sequence[FrozenTrial]
+) -> Callable[[FrozenTrial], LossMapping]:
+    """Ask for the losses of the trials that the copies, in the same order, were made of."""
+    return lambda copy: fresh(trials[copy.number])

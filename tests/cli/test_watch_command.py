@@ -1,0 +1,224 @@
+"""``riskpilot watch`` and ``riskpilot recertify``: what they print and write, how they exit."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import riskpilot as rp
+from riskpilot.cli.app import app
+from riskpilot.study import open_study
+from riskpilot.watch import metrics
+from tests.kits.watched import CASES
+
+runner = CliRunner()
+
+
+def run(*arguments, code=0):
+    result = runner.invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, f"{result.output}\n{result.exception!r}"
+    return result.output
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    return CASES["mean"].certificate().save(tmp_path / "certificate.json")
+
+
+def write_day(folder, day, rate, n=300, **more):
+    rng = np.random.default_rng(day)
+    frame = pd.DataFrame({"error": rng.random(n) < rate, **more})
+    path = folder / f"2026-03-{day:02d}.parquet"
+    frame.to_parquet(path)
+    return path
+
+
+def test_no_alarm_exits_with_0_and_an_alarm_with_1(certificate, tmp_path):
+    state = tmp_path / "watch.json"
+    write_day(tmp_path, 1, 0.05)
+    said = run("watch", certificate, "--losses", tmp_path / "*.parquet", "--state", state)
+    assert "300 new labels from 1 files" in said
+    assert "no alarm" in said
+    write_day(tmp_path, 2, 0.4)
+    said = run("watch", certificate, "--losses", tmp_path / "*.parquet", "--state", state, code=1)
+    assert "300 new labels from 2 files" in said  # the first file was counted before
+    assert "the promise no longer holds: error <= 0.1 is broken" in said
+    assert "2026-03-02" in said
+    assert rp.Watch.load(state).n_labels == 600
+    run("watch", certificate, "--state", state, code=1)  # an alarm stays
+
+
+def test_examples_with_ids_are_counted_once(certificate, tmp_path):
+    state = tmp_path / "watch.json"
+    for name, first in (("a.csv", 0), ("b.csv", 50)):
+        ids = [f"r{i}" for i in range(first, first + 100)]
+        pd.DataFrame({"error": 0, "request": ids, "note": "x"}).to_csv(tmp_path / name, index=False)
+    options = ("--state", state, "--ids", "request", "--json")
+    found = json.loads(run("watch", certificate, "--losses", tmp_path / "?.csv", *options))
+    assert (found["new_labels"], found["labels"], found["alarm"]) == (150, 150, False)
+    assert found["risks"]["error"]["estimate"] == 0
+
+
+def test_a_column_named_example_is_taken_for_ids(certificate, tmp_path):
+    path = write_day(tmp_path, 1, 0.05, n=4, example=["a", "b", "a", "c"])
+    assert "3 new labels" in run("watch", certificate, "--losses", path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_groups_and_losses_are_read_from_files_of_every_kind(ending, tmp_path):
+    case = CASES["worst group"]
+    certificate = case.certificate().save(tmp_path / "certificate.json")
+    frame = pd.DataFrame(case.draw(np.random.default_rng(0), 2_000, True))
+    path = tmp_path / f"labels.{ending}"
+    match ending:
+        case "csv":
+            frame.to_csv(path, index=False)
+        case "parquet":
+            frame.to_parquet(path)
+        case _:
+            frame.to_json(path, orient="records", lines=True)
+    found = json.loads(run("watch", certificate, "--losses", path, "--json", code=1))
+    assert found["alarms"][0]["group"] == "b"
+    expected = rp.Watch(certificate)
+    expected.update({name: frame[name].to_numpy() for name in frame})
+    assert found["alarms"][0]["label"] == expected.alarms[0].label
+
+
+def test_losses_that_do_not_count_are_empty_cells(tmp_path):
+    certificate = CASES["conditional"].certificate().save(tmp_path / "certificate.json")
+    path = tmp_path / "labels.csv"
+    path.write_text('miss\n0\n\n1\n""\n0\n')
+    found = json.loads(run("watch", certificate, "--losses", path, "--json"))
+    assert found["risks"]["miss"]["count"] == 3
+
+
+def test_weights_of_sampled_labels_are_a_column(certificate, tmp_path):
+    path = write_day(tmp_path, 1, 0.1, n=100, w=np.repeat([1.0, 4.0], 50))
+    options = ("--weights", "w", "--largest-weight", "4", "--json")
+    losses = pd.read_parquet(path)["error"].to_numpy()
+    found = json.loads(run("watch", certificate, "--losses", path, *options))
+    expected = (losses[:50].sum() + 4 * losses[50:].sum()) / 250
+    assert found["risks"]["error"]["estimate"] == pytest.approx(expected)
+
+
+def test_metrics_are_in_the_text_format_of_prometheus(certificate, tmp_path):
+    write_day(tmp_path, 1, 0.4)
+    out, page = tmp_path / "watch.prom", tmp_path / "watch.html"
+    options = ("--metrics", out, "--report", page)
+    run("watch", certificate, "--losses", tmp_path / "*.parquet", *options, code=1)
+    text = out.read_text()
+    line = re.compile(r'riskpilot_watch_\w+(\{risk="[^"]*",group="[^"]*"\})? [-+.\de]+')
+    assert all(line.fullmatch(each) for each in text.splitlines() if not each.startswith("#"))
+    assert 'riskpilot_watch_alarm{risk="error",group=""} 1.0' in text
+    assert "riskpilot_watch_labels 300" in text
+    assert text.endswith("\n")
+    assert "✗ Alarm" in page.read_text()
+
+
+def test_metrics_of_groups_have_a_line_for_each(tmp_path):
+    watch = rp.Watch(CASES["worst group"].certificate())
+    lines = [
+        line for line in metrics(watch).splitlines() if line.startswith("riskpilot_watch_limit")
+    ]
+    assert len(lines) == 4
+    assert "riskpilot_watch_risk{" not in metrics(watch)  # no number before the first label
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("error\n2\n", "must lie in"),
+        ("error\nwrong\n", "must be numbers"),
+        ("misses\n1\n", "has no column 'error'"),
+    ],
+)
+def test_labels_that_cannot_be_used_exit_with_2_and_leave_the_watch(
+    content, words, certificate, tmp_path
+):
+    state, good, bad = (tmp_path / name for name in ("watch.json", "a.csv", "b.csv"))
+    good.write_text("error\n0\n1\n")
+    run("watch", certificate, "--losses", good, "--state", state)
+    bad.write_text(content)
+    assert words in run("watch", certificate, "--losses", bad, "--state", state, code=2)
+    assert rp.Watch.load(state).n_labels == 2
+
+
+def test_what_is_not_there_exits_with_2(certificate, tmp_path):
+    assert "no file" in run("watch", certificate, "--losses", tmp_path / "*.csv", code=2)
+    assert "cannot be read" in run("watch", tmp_path / "no.json", code=2)
+    path = tmp_path / "labels.csv"
+    path.write_text("error\n0\n")
+    assert "cannot be written" in run(
+        "watch", certificate, "--losses", path, "--metrics", tmp_path / "no" / "x.prom", code=2
+    )
+
+
+@pytest.fixture
+def storage(tmp_path):
+    address = f"sqlite:///{tmp_path}/study.db"
+    problem = rp.Problem([rp.Risk("error", 0.18)], "cost")
+    study = rp.create_study(problem, storage=address, study_name="income", seed=0)
+    for rate in (0.05, 0.1, 0.15):
+        study.enqueue_trial({"rate": rate})
+    rng = np.random.default_rng(0)
+
+    def evaluate(trial):
+        rate = trial.suggest_float("rate", 0, 1)
+        errors = rng.random((2, 1_000)) < rate
+        return rp.Evaluation({"error": errors[0], "cost": -rate}, {"error": errors[1]})
+
+    study.optimize(rp.objective(study, evaluate), n_trials=3)
+    return address
+
+
+def fresh(path, rates=(0.07, 0.12, 0.25), n=1_500):
+    rng = np.random.default_rng(1)
+    frames = [
+        pd.DataFrame({"trial": number, "error": rng.random(n) < rate})
+        for number, rate in enumerate(rates)
+    ]
+    pd.concat(frames).to_parquet(path)
+    return path
+
+
+def test_recertify_writes_a_certificate_that_is_verified(storage, tmp_path):
+    losses, out = fresh(tmp_path / "fresh.parquet"), tmp_path / "new.json"
+    said = run("recertify", storage, "--losses", losses, "--out", out)
+    assert "{'rate': 0.1}" in said
+    name = "income, recertified 1"
+    assert "holds" in run("verify", out, "--losses", storage, "--study-name", name)
+    assert rp.ledger(open_study(storage, name))[0]["use"] == 1
+
+
+def test_recertify_takes_another_limit_and_one_configuration(storage, tmp_path):
+    losses = fresh(tmp_path / "fresh.parquet")
+    options = ("--losses", losses, "--study-name", "income", "--config", '{"rate": 0.15}')
+    run("recertify", storage, *options, code=3)
+    said = run("recertify", storage, *options, "--risk", "error<=0.3", "--json")
+    assert json.loads(said)["config"] == {"rate": 0.15}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"--config": "rate"}, "JSON of a configuration"),
+        ({"--config": "[1]"}, "JSON object"),
+        ({"--config": '{"rate": 7}'}, "nothing to certify again"),
+        ({"--risk": "misses<=0.1"}, "no column 'misses'"),
+    ],
+)
+def test_recertify_refuses_what_cannot_be_meant(change, words, storage, tmp_path):
+    losses = fresh(tmp_path / "fresh.parquet")
+    arguments = [part for pair in change.items() for part in pair]
+    assert words in run("recertify", storage, "--losses", losses, *arguments, code=2)
+
+
+def test_recertify_needs_the_numbers_of_trials(storage, tmp_path):
+    path = tmp_path / "fresh.csv"
+    path.write_text("trial,error\nfirst,0\n")
+    assert "numbers of the study's trials" in run("recertify", storage, "--losses", path, code=2)
+    path.write_text("error\n0\n")
+    assert "'trial' is missing" in run("recertify", storage, "--losses", path, code=2)

@@ -1,0 +1,446 @@
+"""Labels that arrive: batches, what is still needed, what survives, and what is refused."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import riskpilot as rp
+from riskpilot.study import study_status
+
+RISKS = np.array([[0.03], [0.05], [0.07], [0.2]])
+PROBLEM = rp.Problem([rp.Risk("error", limit=0.1)], minimize="cost")
+
+
+def validation(rng, n=4, k=1000):
+    return {"error": rng.random((n, k)) < RISKS[:n], "cost": np.arange(n, 0, -1.0)}
+
+
+@pytest.fixture
+def table():
+    """Validation losses of four configurations, and the losses of 1,000 labels."""
+    rng = np.random.default_rng(0)
+    return validation(rng), {"error": rng.random((4, 1000)) < RISKS}
+
+
+def part(losses, start, stop):
+    return {name: values[..., start:stop] for name, values in losses.items()}
+
+
+def evaluate(trial):
+    x = trial.suggest_float("x", 0, 1)
+    rng = np.random.default_rng(int(1e6 * x))
+    return rp.Evaluation({"error": rng.random(800) < 0.03 + 0.1 * x, "cost": 1 - x})
+
+
+def searched(folder, n_trials=6, **options):
+    study = rp.create_study(
+        PROBLEM, storage=f"sqlite:///{folder}/study.db", study_name="s", seed=0, **options
+    )
+    study.optimize(rp.objective(study, evaluate), n_trials=n_trials)
+    return study
+
+
+def reopened(folder):
+    return rp.load_study(storage=f"sqlite:///{folder}/study.db", study_name="s")
+
+
+def labels_of(calibration, m=600, seed=1):
+    """Losses of the candidates of a study, on examples that are hard or easy for all of them."""
+    x = np.array([config["x"] for config in calibration.candidates])[:, None]
+    return {"error": np.random.default_rng(seed).random((1, m)) < 0.03 + 0.1 * x}
+
+
+def test_labels_are_saved_where_the_margin_is_wide(table):
+    seen, losses = table
+    calibration = rp.Calibration(rp.freeze(PROBLEM, validation=seen), horizon=1000)
+    for start in range(0, 1000, 10):
+        calibration.add(part(losses, start, start + 10))
+        if calibration.certified:
+            break
+    assert calibration.certified == [{"index": 0}]
+    assert calibration.n_labels < 300
+    selection = calibration.select()
+    assert selection.config == {"index": 0}
+    assert "whenever labelling stops" in selection.certificate.promise
+    assert f"{calibration.n_labels} labels of at most 1,000" in selection.certificate.promise
+
+
+@pytest.mark.parametrize("sizes", [[1] * 300, [300], [7, 100, 0, 193]])
+def test_batches_do_not_matter(table, sizes):
+    seen, losses = table
+    calibration = rp.Calibration(rp.freeze(PROBLEM, validation=seen), horizon=300)
+    start = 0
+    for size in sizes:
+        if size:
+            calibration.add(part(losses, start, start + size))
+        start += size
+    whole = rp.Calibration(rp.freeze(PROBLEM, validation=seen), horizon=300)
+    whole.add(losses)  # of 1,000 labels the 300 of the horizon are looked at
+    assert calibration.certified == whole.certified != []
+    assert calibration.select().p_values.tolist() == whole.select().p_values.tolist()
+
+
+def test_a_decided_candidate_needs_no_more_losses(table):
+    seen, losses = table
+    calibration = rp.Calibration(rp.freeze(PROBLEM, validation=seen), horizon=1000)
+    assert calibration.needed == [0, 1, 2, 3]
+    calibration.add(part(losses, 0, 150))
+    assert 0 not in calibration.needed
+    before = calibration.select().p_values[0]
+    later = losses["error"].astype(float)
+    later[0] = np.nan  # nobody evaluates the first one any more
+    calibration.add({"error": later[:, 150:700]})
+    assert calibration.labels[0] == 150
+    assert calibration.select().p_values[0] == before
+
+
+def test_losses_of_a_bad_candidate_end_what_stands_behind_it(table):
+    seen, _ = table
+    calibration = rp.Calibration(rp.freeze(PROBLEM, validation=seen), horizon=100)
+    losses = np.zeros((4, 60))
+    losses[1] = 1
+    calibration.add({"error": losses})
+    assert calibration.certified == [{"index": 0}]
+    assert calibration.done
+    assert "no further label can change that" in calibration.message
+    calibration.add({"error": np.zeros((4, 10))})  # too late to matter
+    assert calibration.n_labels == 60
+
+
+def test_a_candidate_can_be_evaluated_later_on_the_same_labels(table):
+    seen, losses = table
+    whole = rp.Calibration(rp.freeze(PROBLEM, validation=seen), horizon=500)
+    whole.add(part(losses, 0, 400))
+    late = rp.Calibration(rp.freeze(PROBLEM, validation=seen), horizon=500)
+    for start in range(0, 400, 50):
+        late.add({"error": losses["error"][:1, start : start + 50]}, candidates=[0])
+    late.add({"error": losses["error"][1:, :400]}, candidates=[1, 2, 3])
+    assert late.certified == whole.certified
+    assert late.select().p_values.tolist() == whole.select().p_values.tolist()
+
+
+def test_candidates_with_different_labels_get_their_losses_apart(table):
+    seen, losses = table
+    calibration = rp.Calibration(rp.freeze(PROBLEM, validation=seen), horizon=500)
+    calibration.add({"error": losses["error"][:1, :10]}, candidates=[0])
+    with pytest.raises(rp.LossError, match="some have 0 and others 10"):
+        calibration.add(part(losses, 10, 20))
+
+
+def test_groups_of_a_late_candidate_are_those_of_the_labels():
+    rng = np.random.default_rng(0)
+    problem = rp.Problem([rp.Risk("error", 0.2, statistic=rp.WorstGroup())], "cost")
+    groups = rng.choice(["a", "b"], 400)
+    seen = validation(rng, 2, 400) | {"groups": groups}
+    calibration = rp.Calibration(rp.freeze(problem, validation=seen), horizon=300)
+    losses = rng.random((2, 50)) < 0.05
+    calibration.add({"error": losses[:1], "groups": groups[:50]}, candidates=[0])
+    with pytest.raises(rp.LossError, match="'groups' is not what it was"):
+        calibration.add({"error": losses[1:], "groups": groups[50:100]}, candidates=[1])
+    calibration.add({"error": losses[1:], "groups": groups[:50]}, candidates=[1])
+    assert calibration.labels == (50, 50)
+
+
+# What survives.
+
+
+def test_a_saved_calibration_goes_on(table, tmp_path):
+    seen, losses = table
+    configs = [{"size": size} for size in "dcba"]
+    plan = rp.freeze(PROBLEM, validation=seen, configs=configs)
+    whole, parts = rp.Calibration(plan, horizon=1000), rp.Calibration(plan, horizon=1000)
+    for start in range(0, 400, 50):
+        whole.add(part(losses, start, start + 50))
+        parts.add(part(losses, start, start + 50))
+        path = parts.save(tmp_path / "labels.npz")
+        parts = rp.Calibration.load(path)
+    assert parts.labels == whole.labels
+    one, other = parts.select().certificate, whole.select().certificate
+    assert {**vars(one), "created": ""} == {**vars(other), "created": ""}
+
+
+def test_a_changed_file_is_refused(table, tmp_path):
+    seen, losses = table
+    calibration = rp.Calibration(rp.freeze(PROBLEM, validation=seen), horizon=1000)
+    calibration.add(part(losses, 0, 50))
+    path = calibration.save(tmp_path / "labels.npz")
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    arrays["labels.error"] = np.zeros_like(arrays["labels.error"])
+    np.savez(path, **arrays)
+    with pytest.raises(rp.CertificateError, match="was changed after it was written"):
+        rp.Calibration.load(path)
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(rp.CertificateError, match="cannot be read"):
+        rp.Calibration.load(path)
+    with pytest.raises(rp.CertificateError, match="cannot be read"):
+        rp.Calibration.load(tmp_path / "nowhere.npz")
+
+
+def test_the_ledger_has_the_question_from_its_first_label_on(tmp_path):
+    study = searched(tmp_path)
+    calibration = rp.Calibration(study, horizon=600)
+    assert rp.ledger(study) == []
+    calibration.add(part(labels_of(calibration), 0, 1))
+    (entry,) = rp.ledger(study)
+    assert entry["horizon"] == 600
+    assert "Labels arrive one after another, at most 600." in entry["problem"]
+    assert study_status(study).questions[0].answered is False
+
+
+def test_a_study_goes_on_with_the_labels_and_candidates_that_it_has(tmp_path):
+    study = searched(tmp_path)
+    calibration = rp.Calibration(study, horizon=600)
+    losses = labels_of(calibration)
+    calibration.add(part(losses, 0, 300))
+    early = calibration.select().certificate
+    study.optimize(rp.objective(study, evaluate), n_trials=2)  # too late for this question
+    again = rp.Calibration(reopened(tmp_path), horizon=600)
+    assert again.candidates == calibration.candidates
+    assert again.labels == calibration.labels
+    again.add(part(losses, 300, 600))
+    selection = again.select()
+    assert len(rp.ledger(study)) == 1
+    for certificate in (early, selection.certificate):
+        verified = rp.verify(certificate, study=reopened(tmp_path))
+        assert verified.ok, str(verified)
+        assert "the order in which labels came" in str(verified)
+    assert study_status(study).questions[0].config == selection.config
+    copied = rp.Calibration.load(again.save(tmp_path / "copy.npz"))
+    assert copied.select().certificate == selection.certificate
+
+
+def test_two_processes_do_not_add_labels_past_each_other(tmp_path):
+    study = searched(tmp_path)
+    one, other = (rp.Calibration(reopened(tmp_path), horizon=600) for _ in range(2))
+    losses = labels_of(one)
+    one.add(part(losses, 0, 10))
+    with pytest.raises(rp.StudyError, match="has 1 batches and this Calibration knows 0"):
+        other.add(part(losses, 0, 10))
+    assert rp.Calibration(study, horizon=600).n_labels == 10
+
+
+def test_labels_that_were_changed_in_the_storage_are_refused(tmp_path):
+    study = searched(tmp_path)
+    calibration = rp.Calibration(study, horizon=600)
+    losses = labels_of(calibration)
+    for start in (0, 10):
+        calibration.add(part(losses, start, start + 10))
+    key = next(key for key in study.user_attrs if key.startswith("riskpilot:labels:"))
+    study.set_user_attr(key, {**study.user_attrs[key], "start": 1})
+    with pytest.raises(rp.StudyError, match="batch 1 is not the one that was written"):
+        rp.Calibration(reopened(tmp_path), horizon=600)
+
+
+def test_labels_survive_a_killed_process(tmp_path):
+    searched(tmp_path)
+    script = textwrap.dedent(f"""
+        import sys, numpy as np, riskpilot as rp
+        study = rp.load_study(storage="sqlite:///{tmp_path}/study.db", study_name="s")
+        calibration = rp.Calibration(study, horizon=600)
+        x = np.array([config["x"] for config in calibration.candidates])[:, None]
+        losses = np.random.default_rng(1).random((1, 600)) < 0.03 + 0.1 * x
+        while not calibration.done:
+            start = calibration.n_labels
+            calibration.add({{"error": losses[:, start : start + 20]}})
+            print(calibration.n_labels, flush=True)
+    """)
+    seen = 0
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            seen = int(line)
+            if seen >= 60:
+                os.kill(process.pid, signal.SIGKILL)
+                break
+    resumed = rp.Calibration(reopened(tmp_path), horizon=600)
+    assert resumed.n_labels >= seen  # the process may have added a batch that it did not print
+    losses = labels_of(resumed)
+    resumed.add(part(losses, resumed.n_labels, 600))
+    whole = rp.Calibration(searched_again(tmp_path), horizon=600)
+    whole.add(losses)
+    assert resumed.certified == whole.certified
+    assert rp.verify(resumed.select().certificate, study=reopened(tmp_path)).ok
+
+
+def searched_again(folder):
+    other = folder / "again"
+    other.mkdir()
+    return searched(other)
+
+
+def test_a_seal_may_come_before_the_first_label(tmp_path):
+    study = searched(tmp_path)
+    sealed = rp.seal(study, horizon=600)
+    calibration = rp.Calibration(study, horizon=600)
+    calibration.add(labels_of(calibration))
+    certificate = calibration.select().certificate
+    assert rp.verify(certificate, study=study, seal=sealed).ok
+    other = rp.Calibration(searched_again(tmp_path), horizon=601)
+    other.add(labels_of(other))
+    found = rp.verify(other.select().certificate, study=other._study, seal=sealed)
+    assert "the seal has the horizon 600, the certificate has 601" in str(found)
+
+
+# The certificate.
+
+
+def test_verify_computes_the_certificate_again(table, tmp_path):
+    seen, losses = table
+    calibration = rp.Calibration(rp.freeze(PROBLEM, validation=seen), horizon=400)
+    for start in range(0, 400, 40):
+        calibration.add(part(losses, start, start + 40))
+    path = calibration.select().certificate.save(tmp_path / "certificate.json")
+    certificate = rp.Certificate.load(path)
+    assert certificate.sequential["looks"][0] == [40, 40]
+    assert len(certificate.sequential["boundary"]["error"]) > 20
+    assert rp.verify(certificate, validation=seen, calibration=losses).ok
+    shuffled = {"error": losses["error"][:, ::-1]}
+    found = rp.verify(certificate, validation=seen, calibration=shuffled)
+    assert "the calibration losses are not the ones of the certificate" in found.differences
+    text = json.loads(path.read_text())
+    text["sequential"]["boundary"]["error"][0] = 1
+    edited = rp.Certificate(**{k: v for k, v in text.items() if k != "digest"})
+    found = rp.verify(edited, validation=seen, calibration=losses)
+    assert any("sequential: computed" in difference for difference in found.differences)
+
+
+def test_the_report_shows_the_path(table, tmp_path):
+    seen, losses = table
+    calibration = rp.Calibration(rp.freeze(PROBLEM, validation=seen), horizon=400)
+    calibration.add(part(losses, 0, 300))
+    page = calibration.select().report(tmp_path / "report.html").read_text()
+    assert "Label by label" in page
+    assert "sequential-boundary" in page
+
+
+def test_nothing_certified_says_what_is_left(table):
+    seen, losses = table
+    calibration = rp.Calibration(rp.freeze(PROBLEM, validation=seen), horizon=400)
+    calibration.add(part(losses, 0, 20))
+    selection = calibration.select()
+    assert selection.config is None
+    assert "not decided by 20 of at most 400 labels" in selection.message
+    calibration.add({"error": np.ones((4, 380))})
+    assert "nothing is certified; no further label" in calibration.message
+
+
+# What can be limited, and what is refused.
+
+
+def test_a_problem_with_several_risks_and_groups_is_certified():
+    rng = np.random.default_rng(0)
+    risks = [
+        rp.Risk("error", 0.2, statistic=rp.WorstGroup()),
+        rp.Risk("latency", 50.0, high=1000.0, statistic=rp.Quantile(0.9)),
+        rp.Risk("drop", 0.1, statistic=rp.Difference("old")),
+        rp.Risk("miss", 0.3, conditional=True),
+    ]
+
+    def draw(m):
+        return {
+            "error": rng.random((2, m)) < 0.05,
+            "latency": rng.exponential(10.0, (2, m)).clip(0, 1000),
+            "drop": np.zeros((2, m), dtype=bool),
+            "miss": np.where(rng.random((2, m)) < 0.5, rng.random((2, m)) < 0.1, np.nan),
+            "groups": rng.choice(["a", "b"], m),
+            "old": rng.random(m) < 0.1,
+        }
+
+    problem = rp.Problem(risks, "cost")
+    seen = {**draw(500), "cost": np.array([2.0, 1.0])}
+    calibration = rp.Calibration(rp.freeze(problem, validation=seen), horizon=600)
+    kept = draw(600)
+    for start in range(0, 600, 20):
+        calibration.add(part(kept, start, start + 20))
+    selection = calibration.select()
+    assert selection.config is not None
+    assert rp.verify(selection.certificate, validation=seen, calibration=kept).ok
+    assert selection.certificate.families == {
+        "error": "sequential_boundary",
+        "latency": "sequential_boundary",
+        "drop": "sequential_betting",
+        "miss": "sequential_boundary",
+    }
+
+
+@pytest.mark.parametrize(
+    ("risk", "says"),
+    [
+        (rp.Risk("error", 0.1, statistic=rp.GroupGap()), "Limit the WorstGroup"),
+        (rp.Risk("error", 0.1, statistic=rp.Ratio()), "Limit the WorstGroup"),
+        (rp.Risk("error", 0.1, p_value="hoeffding"), "which is for one look at the end"),
+    ],
+)
+def test_what_cannot_be_followed_label_by_label_is_refused(risk, says):
+    rng = np.random.default_rng(0)
+    seen = validation(rng)
+    if risk.needs_groups:
+        seen["groups"] = rng.choice(["a", "b"], 1000)
+    plan = rp.freeze(rp.Problem([risk], "cost"), validation=seen)
+    with pytest.raises(rp.ProblemError, match=says):
+        rp.Calibration(plan, horizon=100)
+
+
+@pytest.mark.parametrize(
+    ("losses", "says"),
+    [
+        ([[0, 1]], "must map names to losses"),
+        ({}, "the losses of 'error' are missing"),
+        ({"error": np.zeros((3, 5))}, "one row for each of the 4 candidates"),
+        ({"error": np.zeros((4, 0))}, "Give at least one label"),
+        ({"error": np.full((4, 5), 2.0)}, r"must lie in \[0, 1\]"),
+        ({"error": np.full((4, 5), np.nan)}, "is NaN"),
+        ({"error": np.ma.masked_equal(np.zeros((4, 5)), 0)}, "is NaN"),
+        ({"error": np.zeros((4, 5)), "eror": 1}, "'eror' is neither a risk"),
+        ({"error": [["a"] * 5] * 4}, "must be numbers or booleans"),
+    ],
+)
+def test_losses_that_cannot_be_used_are_refused_and_leave_no_trace(table, losses, says):
+    calibration = rp.Calibration(rp.freeze(PROBLEM, validation=table[0]), horizon=100)
+    with pytest.raises(rp.LossError, match=says):
+        calibration.add(losses)
+    assert calibration.n_labels == 0
+
+
+@pytest.mark.parametrize("horizon", [0, -1, 2.5, True, "1000", None, 10**9])
+def test_a_horizon_is_a_number_of_labels(table, horizon):
+    with pytest.raises(rp.ProblemError, match="horizon is the largest number of labels"):
+        rp.Calibration(rp.freeze(PROBLEM, validation=table[0]), horizon=horizon)
+
+
+def test_a_source_is_a_study_or_a_plan():
+    with pytest.raises(rp.ProblemError, match="made of a study or of a frozen plan"):
+        rp.Calibration(PROBLEM, horizon=100)
+    with pytest.raises(rp.ProblemError, match="freeze takes a Problem first"):
+        rp.freeze("error", validation={})
+
+
+@pytest.mark.parametrize("candidates", [[4], [-1], [0, 0], [0.5], "0", []])
+def test_candidates_are_named_by_their_positions(table, candidates):
+    calibration = rp.Calibration(rp.freeze(PROBLEM, validation=table[0]), horizon=100)
+    with pytest.raises(rp.LossError, match="positions from 0 to 3"):
+        calibration.add({"error": np.zeros((1, 5))}, candidates=candidates)
+
+
+def test_a_selection_needs_a_label(table):
+    calibration = rp.Calibration(rp.freeze(PROBLEM, validation=table[0]), horizon=100)
+    with pytest.raises(rp.LossError, match="at least one label"):
+        calibration.select()
+
+
+def test_a_group_that_validation_does_not_have_is_refused():
+    rng = np.random.default_rng(0)
+    problem = rp.Problem([rp.Risk("error", 0.2, statistic=rp.WorstGroup())], "cost")
+    seen = validation(rng, 2, 400) | {"groups": rng.choice(["a", "b"], 400)}
+    calibration = rp.Calibration(rp.freeze(problem, validation=seen), horizon=300)
+    with pytest.raises(
+        rp.LossError, match="must be those that validation data has, but one is 'c'"
+    ):
+        calibration.add({"error": np.zeros((2, 2)), "groups": ["a", "c"]})
