@@ -1,28 +1,37 @@
 # Every task of the project; `make help` lists them. Set-up happens by itself in .venv.
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 BROWSER := $(shell command -v chromedriver >/dev/null && (command -v chromium || command -v google-chrome))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint guarantees mutants crash chaos durability bench replay docs clean
+.PHONY: help demo test test-core test-lowest test-newest lint guarantees mutants crash chaos durability bench replay docs constraints release-check build clean
+
+# The rooms that need nothing but the package itself and the tools of the tests.
+CORE := tests/statistics tests/problem tests/losses tests/guarantee tests/selection tests/search tests/study tests/cli
+EXTRAS := test,baselines,tasks,bench,docs,dashboard,figures,postgres,dask,ray,mlflow
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(BIN)/python:
+# The environment. A Python that is too old, or has no venv or pip, is told in one sentence.
+$(VENV)/pyvenv.cfg:
+	@command -v $(PYTHON) >/dev/null || \
+	  { echo "riskpilot needs Python 3.11 or newer, and there is no $(PYTHON) here. Install it, or name it: make PYTHON=python3.13"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "riskpilot needs Python 3.11 or newer; $(PYTHON) is older. Use make PYTHON=python3.11"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "$(PYTHON) has no venv or no pip, which make needs for $(VENV). On Debian and Ubuntu: apt install python3-venv python3-pip"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 # One stamp for each set of extras: installed again only when the requirements change.
-$(VENV)/.installed-core: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/.installed-core: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 	$(PIP) install -c constraints.txt -e .
 	@touch $@
 
-$(VENV)/.installed-test: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[test,baselines,tasks,bench,docs,dashboard,figures,postgres,dask,ray,mlflow]'
+$(VENV)/.installed-test: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
+	$(PIP) install -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@ $(VENV)/.installed-core $(VENV)/.installed-docs
 
 $(VENV)/.installed-docs: $(VENV)/.installed-core
@@ -35,6 +44,32 @@ demo: $(VENV)/.installed-core  ## certify a fair income model on the bundled cen
 test: $(VENV)/.installed-test lint  ## everything that must pass: lint, types, tests, doctests
 	@test -n "$(BROWSER)" || echo "No Chromium: the tests of pages are left out. To run them: apt install chromium chromium-driver"
 	$(BIN)/python -m pytest -n auto $(if $(BROWSER),,-m "not browser")
+
+test-core:  ## the core alone, in an environment of its own with the pinned versions
+	$(MAKE) VENV=.venv-core .venv-core/pyvenv.cfg
+	.venv-core/$(notdir $(BIN))/python -m pip -q install -c constraints.txt -e '.[test]'
+	.venv-core/$(notdir $(BIN))/python -W error -m pytest -n auto -m "not browser" $(CORE)
+
+test-lowest: $(VENV)/.installed-test  ## the core with the lowest versions that pyproject.toml allows
+	$(MAKE) VENV=.venv-lowest .venv-lowest/pyvenv.cfg
+	$(BIN)/python -m tools.constraints --lowest > .venv-lowest/lowest.txt
+	.venv-lowest/$(notdir $(BIN))/python -m pip -q install -c .venv-lowest/lowest.txt -e '.[test]'
+	.venv-lowest/$(notdir $(BIN))/python -m pytest -n auto -m "not browser" $(CORE)
+
+test-newest:  ## everything with the newest versions; of the constraints that of torch alone is kept
+	$(MAKE) VENV=.venv-newest .venv-newest/pyvenv.cfg
+	grep '^torch==' constraints.txt > .venv-newest/torch.txt
+	.venv-newest/$(notdir $(BIN))/python -m pip -q install -U -c .venv-newest/torch.txt -e '.[$(EXTRAS)]'
+	.venv-newest/$(notdir $(BIN))/python -m pytest -n auto $(if $(BROWSER),,-m "not browser")
+
+constraints: $(VENV)/.installed-test  ## write the versions that are installed into constraints.txt
+	$(BIN)/python -m tools.constraints
+
+build: $(VENV)/.installed-test  ## wheel and sdist into dist/
+	$(BIN)/python -m hatchling build
+
+release-check: $(VENV)/.installed-test  ## install wheel and sdist elsewhere; run README, examples, commands there
+	$(BIN)/python -m tools.release_check
 
 lint: $(VENV)/.installed-test  ## style, types and the one-way flow of imports
 	$(BIN)/ruff check .
@@ -72,4 +107,4 @@ docs: $(VENV)/.installed-docs  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:  ## remove what was built
-	rm -rf $(VENV) site demo build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-core .venv-lowest .venv-newest site demo build dist .mypy_cache .pytest_cache .ruff_cache

@@ -21,6 +21,7 @@ _NAMES = re.compile(r"<!-- names: ([\w.]+) -->")
 # its function.
 _FIGURES = {
     "commands": ("docs/commands.py", "table"),
+    "json forms": ("docs/forms.py", "table"),
     "false promises": ("docs/edges.py", "promises"),
     "silent differences": ("docs/edges.py", "differences"),
     "edited certificates": ("docs/edges.py", "verify"),

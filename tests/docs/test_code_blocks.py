@@ -65,7 +65,7 @@ def _experimental() -> type[Warning]:
 def _run_command(where: str, command: str) -> None:
     words = shlex.split(command, comments=True)
     if words[0] == "make":
-        targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         assert words[1] in targets, f"{where}: the Makefile has no target {words[1]}"
     elif words[:2] == ["pip", "install"]:
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

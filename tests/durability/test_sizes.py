@@ -101,7 +101,7 @@ TABLES = {
         "would take",
     ),
     "20 million equal rows": ("t.parquet", many_rows, "would take"),
-    "a device": ("t.npz", lambda path: path.symlink_to("/dev/zero"), "no file"),
+    "a device": ("t.npz", lambda path: path.symlink_to("/dev/zero"), "is a device"),
 }
 
 
@@ -154,7 +154,7 @@ def test_text_that_the_disk_cannot_take_is_refused_before_it_is_read(ending, tmp
 def test_a_table_that_is_a_device_is_refused(ending, tmp_path):
     path = tmp_path / f"t.{ending}"
     path.symlink_to("/dev/zero")
-    with pytest.raises(rp.TableError, match="There is no file"):
+    with pytest.raises(rp.TableError, match="is a device"):
         rp.select_from_frame(PROBLEM, path, config="config", example="example")
 
 

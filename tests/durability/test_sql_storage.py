@@ -11,13 +11,13 @@ import pytest
 import sqlalchemy
 from cases import PROBLEM, evaluate
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
 import riskpilot as rp
 from benchmarks.storage import Visible
-from riskpilot.study.storages import open_storage
+from riskpilot.study.storages import StorageUnreachableError, open_storage
 from riskpilot.study.storages.sql import SqlStorage
 
 BOTH = [StudyDirection.MINIMIZE, StudyDirection.MINIMIZE]
@@ -168,7 +168,7 @@ def test_a_database_that_is_gone_is_an_error_of_the_storage(tmp_path):
     study_id = storage.create_new_study(BOTH, "s")
     storage.engine.dispose()
     (tmp_path / "study.db").write_bytes(b"not a database" * 1000)
-    with pytest.raises(StorageInternalError, match="did not answer"):
+    with pytest.raises(StorageUnreachableError, match=r"not a database.* Restore it from a copy"):
         storage.get_all_trials(study_id)
 
 

@@ -11,7 +11,7 @@ import riskpilot as rp
 from riskpilot.cli.plan import show_plans
 from riskpilot.cli.select import show_candidates
 from riskpilot.cli.status import show_status
-from riskpilot.plots import power_curves, search_history
+from riskpilot.plots import search_history
 from riskpilot.study.status import study_status
 
 SLOW = "latency <= 50 (95% quantile)"
@@ -111,7 +111,6 @@ def test_tables_and_figures_name_the_statistic(study, selection):
     figures = [
         selection.figure(),
         search_history(selection.validation),
-        power_curves(PROBLEM, "latency"),
     ]
     for figure in figures:
         assert "95% quantile" in figure.to_json()

@@ -220,6 +220,71 @@ def test_an_interrupted_adoption_goes_on(plain: optuna.Study, tmp_path: Path) ->
     assert len(study.trials) == len(complete)
 
 
+def finished_plain(xs: list[float], **options: object) -> optuna.Study:
+    """A study of plain Optuna, named "tuned", that tried some configurations."""
+    study = optuna.create_study(study_name="tuned", **options)  # type: ignore[arg-type]
+    for x in xs:
+        study.enqueue_trial({"x": x})
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=len(xs))
+    return study
+
+
+def with_values(values: list[float]) -> optuna.Study:
+    """A study of the same name and configurations as another one, with values of its own."""
+    study = optuna.create_study(study_name="tuned")
+    for x, value in zip([0.1, 0.2, 0.3], values, strict=True):
+        ranges = {"x": optuna.distributions.FloatDistribution(0, 1)}
+        study.add_trial(
+            optuna.trial.create_trial(params={"x": x}, distributions=ranges, value=value)
+        )
+    return study
+
+
+@pytest.mark.parametrize("name", ["ours.db", "ours.log"])
+@pytest.mark.parametrize("case", ["other parameters", "fewer trials", "other values"])
+def test_another_study_of_the_same_name_is_not_mixed_in(
+    name: str, case: str, tmp_path: Path
+) -> None:
+    others = {
+        "other parameters": finished_plain([0.5, 0.6, 0.7, 0.8]),
+        "fewer trials": finished_plain([0.1, 0.2]),
+        "other values": with_values([0.1, 0.2, 9.0]),
+    }
+    place = tmp_path / name
+    rp.adopt(finished_plain([0.1, 0.2, 0.3]), PROBLEM, losses_of, storage=place)
+    with pytest.raises(rp.StudyError, match=r"adopted from another study .* study_name="):
+        rp.adopt(others[case], PROBLEM, losses_of, storage=place)
+    assert len(rp.load_study(storage=place, study_name="tuned").trials) == 3
+    apart = rp.adopt(others[case], PROBLEM, losses_of, storage=place, study_name="apart")
+    assert len(apart.trials) == len(others[case].trials)
+
+
+def test_an_adopted_study_that_went_on_brings_its_new_trials(tmp_path: Path) -> None:
+    given = finished_plain([0.1, 0.2, 0.3])
+    study = rp.adopt(given, PROBLEM, losses_of, storage=tmp_path / "ours.db")
+    study.optimize(rp.objective(study, evaluate), n_trials=1)  # a trial that was not adopted
+    given.enqueue_trial({"x": 1})  # memory keeps the whole number, and a storage does not
+    given.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+    # The same study may have moved to another storage meanwhile.
+    moved = f"sqlite:///{tmp_path}/plain.db"
+    optuna.copy_study(from_study_name="tuned", from_storage=given._storage, to_storage=moved)
+    for _ in range(2):
+        again = optuna.load_study(study_name="tuned", storage=moved)
+        study = rp.adopt(again, PROBLEM, losses_of, storage=tmp_path / "ours.db")
+        assert [t.params["x"] for t in study.trials if t.number != 3] == [0.1, 0.2, 0.3, 1.0]
+
+
+@pytest.mark.parametrize("mark", [3, {}, {"number": 0, "digest": "0" * 64}])
+def test_trials_that_do_not_say_whence_they_came_are_not_adopted_anew(mark: object) -> None:
+    given = finished_plain([0.1])
+    study = rp.adopt(given, PROBLEM, losses_of)
+    odd = study.trials[0]
+    odd.user_attrs["riskpilot:adopted"] = mark
+    study.add_trial(odd)
+    with pytest.raises(rp.StudyError, match="study_name="):
+        rp.adopt(given, PROBLEM, losses_of, storage=study._storage)
+
+
 def test_adopt_says_what_it_takes(plain: optuna.Study) -> None:
     with pytest.raises(rp.StudyError, match=r"takes a study of Optuna's, but got 'study\.db'"):
         rp.adopt("study.db", PROBLEM, losses_of)  # type: ignore[arg-type]

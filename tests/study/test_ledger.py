@@ -1,6 +1,9 @@
 """Calibration data is spent: every question to it is numbered, and the same one is the same."""
 
+import contextlib
 import functools
+import json
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -153,11 +156,89 @@ def test_a_ledger_that_lost_or_changed_entries_is_not_silent(study, tamper):
             ask(study)
 
 
-def test_a_writer_that_died_between_entry_and_head_leaves_a_ledger_that_goes_on(study):
+def die_at_write(study, n, monkeypatch):
+    """Let a select end at its n-th write to the study, as one that was killed."""
+    write, left = study.set_user_attr, [n]
+
+    def killed(key, value):
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        write(key, value)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(study, "set_user_attr", killed)
+        with pytest.raises(KeyboardInterrupt):
+            rp.select(study, spend=0.5)
+
+
+@pytest.mark.parametrize("asked", [0, 1, 2])
+@pytest.mark.parametrize("write", [1, 2, 3, 4])
+def test_a_writer_that_died_at_any_write_leaves_a_ledger_that_goes_on(
+    study, asked, write, monkeypatch
+):
+    for seed in range(asked):
+        rp.select(study, seed=seed)
+    die_at_write(study, write, monkeypatch)
+    entered = asked + (write > 2)
+    assert len(rp.ledger(study)) == entered
+    other = rp.select(study, seed=9).certificate
+    assert other.use["number"] == entered + 1
+    again = rp.select(study, spend=0.5).certificate
+    assert again.use["number"] == (asked + 1 if write > 2 else asked + 2)
+    assert rp.verify(other, study=study).ok
+    assert rp.verify(again, study=study).ok
+
+
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_a_ledger_without_its_head_is_an_error_whatever_is_left_of_it(tmp_path, left):
+    place = {"storage": tmp_path / "s.db", "study_name": "s"}
+    study = rp.create_study(PROBLEM, seed=0, **place)
+
+    def evaluate(trial):
+        draws = np.random.default_rng(trial.number).random((2, 400)) < 0.1
+        return rp.Evaluation({"error": draws[0], "cost": 1.0}, {"error": draws[1]})
+
+    study.optimize(rp.objective(study, evaluate), n_trials=3)
+    certificate, *_ = [rp.select(study, seed=seed).certificate for seed in range(3)]
+    entries = study.user_attrs[LEDGER]
+    with contextlib.closing(sqlite3.connect(place["storage"])) as file, file:
+        gone = [f"{LEDGER}:head", *(f"{LEDGER}:outcome:{use}" for use in range(left + 1, 4))]
+        for key in gone:
+            file.execute("DELETE FROM study_user_attributes WHERE key = ?", [key])
+        edit = "UPDATE study_user_attributes SET value_json = ? WHERE key = ?"
+        file.execute(edit, [json.dumps(entries[:left]), LEDGER])
+    study = rp.load_study(**place)
+    for ask in (rp.ledger, rp.select, rp.seal):
+        with pytest.raises(rp.StudyError, match="its head"):
+            ask(study)
+    assert not rp.verify(certificate, study=study).ok
+
+
+def test_a_head_counts_entries_only_as_it_announced_them(study):
     entries = two_questions(study)
-    study.set_user_attr(f"{LEDGER}:head", {"count": 1, "digest": entries[0]["digest"]})
-    assert len(rp.ledger(study)) == 2
-    assert rp.select(study, spend=0.5).certificate.use["number"] == 3
+    first, second = (entry["digest"] for entry in entries)
+    heads = {
+        True: [
+            {"count": 1, "digest": first, "next": second},
+            {"count": 2, "digest": second, "next": first},
+        ],
+        False: [
+            {"count": 1, "digest": first},
+            {"count": 1, "digest": first, "next": first},
+            {"count": 0, "digest": "", "next": first},
+            {"count": 3, "digest": second, "next": first},
+            {"count": 3, "digest": "", "next": first},
+        ],
+    }
+    for holds, cases in heads.items():
+        for head in cases:
+            study.set_user_attr(f"{LEDGER}:head", head)
+            if holds:
+                assert len(rp.ledger(study)) == 2
+            else:
+                with pytest.raises(rp.StudyError, match="lost entries"):
+                    rp.ledger(study)
 
 
 def test_each_certificate_carries_the_digest_of_its_entry(study):

@@ -51,7 +51,7 @@ def run(
     ``quick``: fewer tasks, limits, seeds and splits. ``jobs``: processes. What was
     finished before is not run again.
     """
-    console = Console()
+    console = Console(stderr=True)  # standard output is for the results alone
     names = list(tasks or (QUICK_TASKS if quick else _replayed()))
     chosen = list(methods or (QUICK_METHODS if quick else METHODS))
     _check("A task", names, all_tasks.NAMES)
@@ -83,7 +83,7 @@ def run(
         _run_with_progress(planned, cache, jobs, console)
         results = collect(scope, planned, cache)
     _write(results, out, _command(tasks, methods, seeds, splits, quick), missing)
-    console.print(f"Results: {out / 'README.md'}")
+    Console().print(f"Results: {out / 'README.md'}")
     return results
 
 

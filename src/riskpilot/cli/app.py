@@ -16,6 +16,7 @@ from riskpilot.cli import (
     dashboard,
     demo,
     gate,
+    logs,
     plan,
     recertify,
     report,
@@ -79,7 +80,16 @@ def _without_passwords(message: str, typed: list[str]) -> str:
     return message
 
 
-app = typer.Typer(
+class _App(typer.Typer):
+    """An app all of whose commands have ``--verbose``."""
+
+    def command(self, *names: Any, **settings: Any) -> Any:
+        """Register a function as a command, with the option added."""
+        register = super().command(*names, **settings)
+        return lambda function: register(logs.with_verbose(function))
+
+
+app = _App(
     cls=_Commands,
     no_args_is_help=True,
     rich_markup_mode="rich",

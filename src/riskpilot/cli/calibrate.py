@@ -18,6 +18,8 @@ from riskpilot.cli.options import (
 from riskpilot.guarantee import config_in_words
 from riskpilot.study import Calibration, add_from_file, hide_password, open_study
 
+SCHEMA = "riskpilot-calibrate/1"
+
 EXAMPLES = examples(
     "riskpilot calibrate study.db --horizon 1000",
     "riskpilot calibrate study.db --labels labels.csv --horizon 1000 --out certificate.json",
@@ -69,7 +71,8 @@ def calibrate(
                 "certificate": None
                 if selection is None
                 else json.loads(selection.certificate.to_json()),
-            }
+            },
+            schema=SCHEMA,
         )
     else:
         console = terminal.output()

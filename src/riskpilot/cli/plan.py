@@ -31,6 +31,8 @@ from riskpilot.guarantee import (
 )
 from riskpilot.problem import Problem
 
+SCHEMA = "riskpilot-plan/1"
+
 EXAMPLES = examples(
     'riskpilot plan --risk "error<=0.05" --samples 5000',
     'riskpilot plan -r "error<=0.05" --labelled 7500',
@@ -112,7 +114,7 @@ def plan(
         found: dict[str, Any] = {"delta": delta, "plans": [_plan_json(one) for one in plans]}
         if judged:
             found["judges"] = [_plan_json(one) for one in judged]
-        terminal.print_json(found)
+        terminal.print_json(found, schema=SCHEMA)
         return
     console = terminal.output()
     for n_validation, n_calibration in splits:
@@ -146,7 +148,7 @@ def _plan_sequential(
     if as_json:
         hidden = ("chances", "steps")
         listed = [{k: v for k, v in _plan_json(one).items() if k not in hidden} for one in plans]
-        terminal.print_json({"delta": problem.delta, "plans": listed})
+        terminal.print_json({"delta": problem.delta, "plans": listed}, schema=SCHEMA)
         return
     console = terminal.output()
     heads = ["risk", "labels at most", "true value", "chance to pass", "labels on average"]

@@ -36,6 +36,8 @@ from riskpilot.study import hide_password, is_storage, open_study, problem_of
 from riskpilot.study import select as select_from_study
 from riskpilot.tables import is_archive, is_log, named_columns, with_example
 
+SCHEMA = "riskpilot-select/1"
+
 EXAMPLES = examples(
     'riskpilot select losses.npz --risk "error<=0.1" --minimize cost --out certificate.json',
     'riskpilot select losses.csv -r "miss<=0.05 conditional" -r "drop<=0.02 in \\[-1,1]" '
@@ -146,7 +148,8 @@ def finish(selection: Selection, out: Path | None, report: Path | None, *, as_js
                 "config": selection.config,
                 "message": selection.message,
                 "certificate": json.loads(selection.certificate.to_json()),
-            }
+            },
+            schema=SCHEMA,
         )
     else:
         console = terminal.output()

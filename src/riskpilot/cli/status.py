@@ -8,6 +8,8 @@ from riskpilot.guarantee import config_in_words
 from riskpilot.selection import left_out_in_words
 from riskpilot.study import QuestionStatus, RiskStatus, Status, open_study, study_status
 
+SCHEMA = "riskpilot-status/1"
+
 EXAMPLES = examples(
     "riskpilot status sqlite:///study.db",
     "riskpilot status study.log --study-name adult --json",
@@ -25,7 +27,7 @@ def status(
     """Show where a study stands: trials, failures, budget, ledger; calibration stays sealed."""
     found = study_status(open_study(storage, study_name))
     if as_json:
-        terminal.print_json(found.to_json())
+        terminal.print_json(found.to_json(), schema=SCHEMA)
     else:
         show_status(terminal.output(), found)
 

@@ -1,6 +1,7 @@
 """What commands share on a terminal: tables, verdicts, bars, JSON, and errors in one message."""
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
@@ -19,6 +20,8 @@ from riskpilot.errors import visible
 
 Row = tuple[Sequence[object], str | None]
 """The cells of a row, and its style."""
+
+logger = logging.getLogger("riskpilot")
 
 _WIDE = 200  # a pipe has no width; tables are as wide as their text up to here
 
@@ -66,7 +69,11 @@ def say(console: Console, words: object = "", style: str = "") -> None:
 
 @contextmanager
 def waiting(words: str) -> Iterator[None]:
-    """Say on standard error what is going on, for as long as it does."""
+    """Say on standard error what is going on, for as long as it does; with a log, there."""
+    if logger.isEnabledFor(logging.INFO):
+        logger.info("%s", words)
+        yield
+        return
     with errors().status(text(words)):
         yield
 
@@ -122,6 +129,10 @@ def show_files(console: Console, files: Mapping[str, Path | None]) -> None:
             say(console, f"{name + ':':<13}{path}")
 
 
-def print_json(data: Any) -> None:
-    """Print data for programs, as strict JSON."""
-    typer.echo(json.dumps(for_programs(data), indent=2, allow_nan=False))
+def print_json(data: Mapping[str, Any], schema: str | None = None) -> None:
+    """Print data for programs, as strict JSON.
+
+    ``schema``: the name and version of its form, where the data does not carry one itself.
+    """
+    named = data if schema is None else {"schema": schema, **data}
+    typer.echo(json.dumps(for_programs(named), indent=2, allow_nan=False))

@@ -9,6 +9,8 @@ from riskpilot.cli import terminal
 from riskpilot.cli.options import ArtifactsOption, JsonOption, StudyNameOption, examples
 from riskpilot.study import audit
 
+SCHEMA = "riskpilot-verify/1"
+
 EXAMPLES = examples(
     "riskpilot verify certificate.json --losses losses.npz",
     "riskpilot verify certificate.json --losses sqlite:///study.db --study-name adult",
@@ -39,7 +41,8 @@ def verify(
                 "holds": result.ok,
                 "differences": list(result.differences),
                 "trusted": list(result.trusted),
-            }
+            },
+            schema=SCHEMA,
         )
     else:
         terminal.show_verdict(terminal.output(), str(result), good=result.ok)

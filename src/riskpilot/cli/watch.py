@@ -13,6 +13,8 @@ from riskpilot.cli import terminal
 from riskpilot.cli.options import JsonOption, examples
 from riskpilot.errors import TableError
 
+SCHEMA = "riskpilot-watched/1"
+
 EXAMPLES = examples(
     "riskpilot watch certificate.json --losses 'today/*.parquet' --state watch.json",
     "riskpilot watch certificate.json --losses labels.csv --state watch.json --ids request_id "
@@ -82,7 +84,8 @@ def watch(
                 "alarms": [asdict(alarm) for alarm in watched.alarms],
                 "risks": {name: asdict(risk) for name, risk in watched.risks.items()},
                 "message": watched.message,
-            }
+            },
+            schema=SCHEMA,
         )
     else:
         console = terminal.output()

@@ -28,12 +28,14 @@ from riskpilot.common.json_shapes import (
     whole,
 )
 from riskpilot.common.notebook import card
+from riskpilot.common.ordinary_files import open_ordinary, other_than_file
 from riskpilot.common.passwords import hide_password, shown_safely, without_password
 from riskpilot.common.size_limits import (
     check_archive,
     check_file,
     check_memory,
     read_json_file,
+    read_json_stream,
     read_stream,
 )
 from riskpilot.common.strict_json import (
@@ -84,12 +86,15 @@ __all__ = [
     "one_at_a_time",
     "one_minus",
     "one_thread",
+    "open_ordinary",
     "optional",
+    "other_than_file",
     "parse",
     "percent",
     "plain",
     "plain_configs",
     "read_json_file",
+    "read_json_stream",
     "read_stream",
     "real",
     "reason_of",

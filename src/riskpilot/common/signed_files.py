@@ -38,6 +38,12 @@ def read_signed(
             f"This JSON is not a riskpilot {kind}: it has no schema. "
             f"Give the file that {kind}.save() wrote."
         )
+    family = schema.partition("/")[0]
+    if not str(data["schema"]).startswith(f"{family}/"):
+        raise CertificateError(
+            f"A {kind} was asked for, but this file has the schema {shown(data['schema'])}. "
+            f"Give the file that {kind}.save() wrote."
+        )
     if data["schema"] != schema:
         raise CertificateError(
             f"This {kind} has the schema {shown(data['schema'])}, and this version reads "

@@ -7,13 +7,13 @@ is held against one limit, 2 GiB unless the environment variable RISKPILOT_MEMOR
 import io
 import os
 import re
-import stat
 import zipfile
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
+from riskpilot.common.ordinary_files import check_ordinary, open_passed
 from riskpilot.common.passwords import shown_safely
 from riskpilot.errors import ProblemError, RiskpilotError, shown
 
@@ -58,20 +58,26 @@ def check_memory(n_bytes: int, what: str, error: type[RiskpilotError]) -> None:
 
 
 def check_file(path: Path, what: str, error: type[RiskpilotError]) -> None:
-    """Refuse a file that is larger than the limit, and a device, which has no size."""
-    _check_status(path.stat(), f"{what} {shown_safely(path)}", error, 1)
+    """Refuse a file that is larger than the limit, and what is no ordinary file."""
+    size = check_ordinary(path, what, error).st_size
+    check_memory(size, f"{what} {shown_safely(path)}", error)
 
 
 def read_json_file(path: str | Path, what: str, error: type[RiskpilotError]) -> str:
     """Read a text that holds JSON, whose values take several times the memory of the text.
 
-    A pipe, which does not say how long it is, is read until it ends or reaches the limit.
+    A pipe that a shell passed, which does not say how long it is, is read until it ends or reaches
+    the limit.
     """
     named = f"{what} {shown_safely(path)}"
-    place = Path(path)
-    _check_status(place.stat(), named, error, _JSON_FACTOR)
-    with place.open("rb") as file:
-        content = read_stream(file, named, error, _JSON_FACTOR)
+    with open_passed(path, what, error) as file:
+        check_memory(_JSON_FACTOR * os.fstat(file.fileno()).st_size, named, error)
+        return read_json_stream(file, named, error)
+
+
+def read_json_stream(stream: BinaryIO, what: str, error: type[RiskpilotError]) -> str:
+    """Read a text that holds JSON from a stream, and no further than the limit."""
+    content = read_stream(stream, what, error, _JSON_FACTOR)
     with io.TextIOWrapper(io.BytesIO(content), encoding="utf-8") as text:
         return text.read()
 
@@ -131,18 +137,6 @@ def _claimed(stream: object) -> tuple[int, bool]:
     for length in shape:
         size *= int(length)
     return max(size, 0), bool(dtype.hasobject)
-
-
-def _check_status(
-    status: os.stat_result, what: str, error: type[RiskpilotError], factor: int
-) -> None:
-    """Refuse a device, and a size above the limit."""
-    if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):
-        raise error(
-            f"{what} is a device and not a file, so that it may have no end. Give the path of a "
-            f"file."
-        )
-    check_memory(factor * status.st_size, what, error)
 
 
 def _in_words(n_bytes: int) -> str:

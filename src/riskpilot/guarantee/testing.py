@@ -1,6 +1,7 @@
 """Which candidates are tested, in which order and how: fixed from validation data alone."""
 
 import hashlib
+import logging
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ from riskpilot.statistics import (
 
 # Mean, variance and number of the validation losses of one candidate (see `Start`).
 Known = tuple[float, float, float]
+
+logger = logging.getLogger("riskpilot")
 
 _SEEDS = 2**128  # seeds lie below this, as large as those that NumPy makes from fresh entropy
 # So many changes from one loss to the next make the order of validation losses random enough.
@@ -210,6 +213,12 @@ def freeze_plan(
     helped = {name: summaries[name].binary for name in judged}
     families |= dict.fromkeys(helped, JUDGED)
     fresh = _entropy(validation, families, seed, entropy)
+    logger.info(
+        "Plan frozen: %d of %d configurations to be tested, seen on %d validation examples",
+        len(order),
+        validation.n_configs,
+        validation.n_examples,
+    )
     return TestPlan(
         problem=problem,
         order=tuple(map(int, order)),
@@ -362,6 +371,12 @@ def run_test(
     ]
     by_risk = np.column_stack(columns)
     passed = _decide(procedure, by_risk.max(axis=1), problem.delta)
+    logger.info(
+        "Calibration opened: %d of %d tested configurations passed on %d examples",
+        int(passed.sum()),
+        len(chosen),
+        calibration.n_examples,
+    )
     helped = None if judge is None else help_of_judge(plan.judged, calibration.risks, chosen, judge)
     return TestResult(
         log_p=by_risk,

@@ -1,6 +1,6 @@
 """Finished studies of plain Optuna, taken over with the losses of their trials."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +8,19 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
+from riskpilot.common import ShapeError, digest, digest_of, plain, record, whole
 from riskpilot.errors import StudyError, shown
 from riskpilot.losses import Evaluation
 from riskpilot.problem import Problem
 from riskpilot.study.creation import create_study
 from riskpilot.study.kept.records import PROBLEM_KEY, RECORD_KEY, attributes_of, problem_of
 from riskpilot.study.kept.trials import trials_of
+from riskpilot.study.storages import exclusive
 from riskpilot.study.telling import Recorder, optuna_values
 
-# The number that an adopted trial had in the study it comes from.
+# Which trial of which study an adopted trial was: its number there, and a digest.
 ADOPTED_KEY = "riskpilot:adopted"
+_ADOPTED = record(number=whole(), digest=digest)
 
 
 def adopt(
@@ -49,7 +52,8 @@ def adopt(
         for example from a model or from arrays on disk that bear the trial's number.
     storage : str, Path or optuna storage, optional
         Where the new study goes, as `create_study` takes it; memory by default. Where it holds a
-        part of the trials already, because an earlier call was interrupted, the rest is added.
+        part of the trials already, because an earlier call was interrupted or the given study went
+        on, the rest is added.
     study_name : str, optional
         The name of the new study; by default that of the given one.
     seed : int, optional
@@ -65,7 +69,8 @@ def adopt(
     Raises
     ------
     StudyError
-        If the given study has no finished trial, or riskpilot made it.
+        If the given study has no finished trial, or riskpilot made it; or if the storage has a
+        study of this name that was adopted from another one.
     LossError
         If ``losses`` does not return an `Evaluation`, or one that cannot be used.
 
@@ -97,26 +102,76 @@ def adopt(
         artifact_store=artifact_store,
         load_if_exists=True,
     )
-    there = {trial.user_attrs.get(ADOPTED_KEY) for trial in trials_of(adopted)}
     recorder = Recorder(adopted, problem)
-    for trial in done:
-        if trial.number not in there:
-            add_copy(adopted, recorder, trial, losses(trial))
+    # Others who adopt the same study wait, and find its trials there.
+    with exclusive(adopted, "adoption"):
+        there = _adopted_before(study, done, adopted)
+        for trial in done:
+            if trial.number not in there:
+                add_copy(study, trial, losses(trial), adopted, recorder)
     return adopted
 
 
 def add_copy(
-    study: optuna.Study, recorder: Recorder, trial: FrozenTrial, evaluation: object
+    source: optuna.Study,
+    trial: FrozenTrial,
+    evaluation: object,
+    study: optuna.Study,
+    recorder: Recorder,
 ) -> None:
     """Add a finished trial of another study, with the losses that it has in this one."""
     record = recorder.store(trial, evaluation)
+    mark = {"number": trial.number, "digest": _digest(source, trial)}
     study.add_trial(
         optuna.trial.create_trial(
             params=trial.params,
             distributions=trial.distributions,
             values=optuna_values(problem_of(study), record),
-            user_attrs={RECORD_KEY: record.to_json(), ADOPTED_KEY: trial.number},
+            user_attrs={RECORD_KEY: record.to_json(), ADOPTED_KEY: mark},
         )
+    )
+
+
+def _adopted_before(
+    study: optuna.Study, done: Sequence[FrozenTrial], adopted: optuna.Study
+) -> set[int]:
+    """Return the numbers of trials that were adopted before, if all of them are this study's."""
+    theirs = {trial.number: trial for trial in done}
+    there = set()
+    for trial in trials_of(adopted):
+        mark = trial.user_attrs.get(ADOPTED_KEY)
+        if mark is None:
+            continue
+        try:
+            _ADOPTED(mark, "the mark of an adopted trial")
+        except ShapeError as error:
+            raise StudyError(
+                f"The study {adopted.study_name!r} was changed from outside, or another version of "
+                f"riskpilot adopted its trials: {error}. Restore the storage from a copy, or adopt "
+                f"into a new study: adopt(..., study_name=...)."
+            ) from None
+        source = theirs.get(mark["number"])
+        if source is None or _digest(study, source) != mark["digest"]:
+            raise StudyError(
+                f"The study {adopted.study_name!r} in this storage was adopted from another study "
+                f"than the given one: trial {mark['number']} of the given study "
+                f"{study.study_name!r} is not the one that was adopted. Adopt it under a name of "
+                f"its own: adopt(..., study_name=...)."
+            )
+        there.add(mark["number"])
+    return there
+
+
+def _digest(study: optuna.Study, trial: FrozenTrial) -> str:
+    """Compute a digest that tells a finished trial from those of other studies."""
+    params = {}
+    for name, value in trial.params.items():
+        drawn_from = trial.distributions[name]
+        # A storage hands out 1.0 where memory keeps the 1 that was given.
+        params[name] = plain(drawn_from.to_external_repr(drawn_from.to_internal_repr(value)))
+    values = [repr(float(value)) for value in trial.values or ()]
+    return digest_of(
+        {"study": study.study_name, "number": trial.number, "params": params, "values": values}
     )
 
 

@@ -31,6 +31,7 @@ from riskpilot.study.sampler import LARGEST_SEED, sampler_for
 from riskpilot.study.storages import (
     address_of,
     clear_errors,
+    exclusive,
     existing_storage,
     hide_password,
     open_storage,
@@ -128,22 +129,15 @@ def create_study(
                 f"storage already. Write load_if_exists=True to go on with it, or give another "
                 f"study_name."
             ) from error
+    # Of workers that make the same study at the same time one writes its settings and its problem.
     if PROBLEM_KEY not in attributes_of(study):
-        _check_new(study, problem)
+        seed = int(np.random.default_rng().integers(2**31)) if seed is None else int(seed)
+        with clear_errors(storage), exclusive(study, "ledger"):
+            if PROBLEM_KEY not in attributes_of(study):
+                _check_new(study, problem)
+                _write(study, problem, seed, n_calibration, first)
     attach_store(study, store)
-    if PROBLEM_KEY in attributes_of(study):
-        return _continued(study, problem, sampler)
-    seed = int(np.random.default_rng().integers(2**31)) if seed is None else int(seed)
-    n_calibration = None if n_calibration is None else int(n_calibration)
-    write_settings(study, seed, n_calibration)
-    write_problem(study, problem)  # last: a study that has its problem has its settings, too
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        study.set_metric_names([*(risk.title for risk in problem.risks), problem.minimize])
-    study.sampler = sampler or sampler_for(study, problem, seed)
-    if first is not None:
-        study.enqueue_trial(first, user_attrs={SAFE_KEY: True})
-    return study
+    return _continued(study, problem, sampler)
 
 
 def load_study(
@@ -208,6 +202,23 @@ def load_study(
             ) from error
     attach_store(study, chosen_store(opened, artifact_store))
     return _continued(study, problem_of(study), sampler)
+
+
+def _write(
+    study: optuna.Study,
+    problem: Problem,
+    seed: int,
+    n_calibration: int | None,
+    first: dict[str, Any] | None,
+) -> None:
+    """Write into a new study what makes it one of riskpilot's; ``first``: what is tried first."""
+    write_settings(study, seed, None if n_calibration is None else int(n_calibration))
+    write_problem(study, problem)  # a study that has its problem has its settings, too
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study.set_metric_names([*(risk.title for risk in problem.risks), problem.minimize])
+    if first is not None:
+        study.enqueue_trial(first, user_attrs={SAFE_KEY: True})
 
 
 def _check_new(study: optuna.Study, problem: Problem) -> None:

@@ -121,7 +121,7 @@ def recertify(
         recorder = Recorder(again, asked)
         for trial in trials:
             table = _recorded(study, stored, trial) if seen is None else seen(trial)
-            add_copy(again, recorder, trial, Evaluation(validation=table))
+            add_copy(study, trial, Evaluation(validation=table), again, recorder)
         selection = select(
             again, procedure=procedure, calibrate=_by_copy(fresh, trials), seed=seed, smooth=smooth
         )

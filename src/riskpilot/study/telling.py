@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy.typing as npt
 import optuna
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.common import plain_configs
-from riskpilot.errors import LossError, StudyError, shown
+from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
 from riskpilot.guarantee import is_whole
 from riskpilot.losses import Evaluation, ExampleIds, read_ids
 from riskpilot.problem import Problem
@@ -29,6 +30,7 @@ from riskpilot.study.kept.unsent import UnsentRecords
 from riskpilot.study.space import check_drawn
 from riskpilot.study.storages import (
     StorageUnreachableError,
+    exclusive,
     fixed_params,
     get_trial,
     hurried,
@@ -89,8 +91,22 @@ def tell(
     problem = problem_of(study)
     running = _running(study, trial)
     ids = read_ids(validation_ids, calibration_ids)
-    record = Recorder(study, problem, ids).write(running, evaluation)
-    study.tell(running.number, optuna_values(problem, record))
+    recorder = Recorder(study, problem, ids)
+    record = recorder.prepare(running, evaluation)
+    # Of workers that tell the same trial one is heard, with its record and its values. A storage
+    # that is away is not waited for before the record has a place.
+    with contextlib.ExitStack() as turn:
+        with contextlib.suppress(StorageUnreachableError), hurried():
+            turn.enter_context(exclusive(study))
+            running = _running(study, running.number)
+        try:
+            recorder.send(running, record)
+            study.tell(running.number, optuna_values(problem, record))
+        except (UpdateFinishedTrialError, ValueError) as error:
+            if isinstance(error, RiskpilotError):
+                raise
+            _running(study, running.number)  # another one may have finished it meanwhile
+            raise
 
 
 class Recorder:
@@ -107,12 +123,20 @@ class Recorder:
 
     def write(self, trial: optuna.Trial | FrozenTrial, evaluation: object) -> Record:
         """Check and store the evaluation of a running trial, and note its record there."""
+        record = self.prepare(trial, evaluation)
+        self.send(trial, record)
+        return record
+
+    def prepare(self, trial: optuna.Trial | FrozenTrial, evaluation: object) -> Record:
+        """Check and store the evaluation of a running trial, and return its record."""
         if SAFE_KEY in trial.user_attrs:
             with contextlib.suppress(StorageUnreachableError), hurried():
                 self._check_safe(trial)
-        record = self.store(trial, evaluation)
+        return self.store(trial, evaluation)
+
+    def send(self, trial: optuna.Trial | FrozenTrial, record: Record) -> None:
+        """Note the record of a running trial there."""
         self._unsent.send(trial, record)
-        return record
 
     def store(self, trial: optuna.Trial | FrozenTrial, evaluation: object) -> Record:
         """Check and store the evaluation of a trial, and return its record."""

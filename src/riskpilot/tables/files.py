@@ -11,6 +11,7 @@ from riskpilot.errors import TableError, raise_alone, shown
 from riskpilot.losses import NumbersOfTexts
 from riskpilot.tables.archives import read_archive
 from riskpilot.tables.columns import SPLITS, Columns, Wanted, named_columns
+from riskpilot.tables.local_files import no_table
 from riskpilot.tables.long import LongTable, open_table
 from riskpilot.tables.loss_table import LossTable
 from riskpilot.tables.sources import column_names, kind_of, open_source
@@ -90,10 +91,7 @@ def existing(path: str | Path) -> Path:
     """Return the path of a file that is there, or say that it is not."""
     place = Path(path)
     if not place.is_file():
-        raise TableError(
-            f"There is no file {shown_safely(path)}. Give the path of a table of losses, relative "
-            f"to the folder in which the command runs."
-        )
+        raise no_table(path)
     return place
 
 

@@ -3,6 +3,9 @@
 import glob
 from pathlib import Path
 
+from riskpilot.common import other_than_file, shown_safely
+from riskpilot.errors import TableError
+
 LEDGER = ".ledger.json"  # how the name of the ledger beside a table ends
 
 
@@ -20,3 +23,17 @@ def local_files(path: str | Path) -> list[str]:
         return sorted(file for file in found if Path(file).is_file() and not is_ledger(file))
     except (OSError, ValueError):  # such as a name that is too long
         return []
+
+
+def no_table(path: str | Path) -> TableError:
+    """Make the error that says what is in the place of a table: something else, or nothing."""
+    kind = other_than_file(path)
+    if kind is not None:
+        return TableError(
+            f"The table of losses must be an ordinary file, but {shown_safely(path)} is {kind}. "
+            f"Give the path of a file."
+        )
+    return TableError(
+        f"There is no file {shown_safely(path)}. Give the path of a table of losses, relative to "
+        f"the folder in which the command runs."
+    )

@@ -15,9 +15,10 @@ from typing import Any
 
 import duckdb
 
+from riskpilot.common import shown_safely
 from riskpilot.errors import TableError, shown
 from riskpilot.tables import logs
-from riskpilot.tables.local_files import is_ledger
+from riskpilot.tables.local_files import is_ledger, no_table
 
 _KINDS = {
     ".csv": "csv",
@@ -154,7 +155,7 @@ def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -
     if kind is None and not path.lower().endswith(".eval"):
         raise TableError(
             f"A table of losses is an .npz, .csv, .parquet, .json or .jsonl file, or a log of an "
-            f"evaluation tool, but this is {path!r}. Save the losses with "
+            f"evaluation tool, but this is {shown_safely(path)}. Save the losses with "
             f"riskpilot.tables.save_losses, or in one of these forms."
         )
     files = _files(source, path)
@@ -202,10 +203,7 @@ def _files(source: Source, path: str) -> list[str]:
     # A folder, a device or a ledger may have a name that fits, too.
     found = [file for file in found if Path(file).is_file() and not is_ledger(file)]
     if not found:
-        raise TableError(
-            f"There is no file {path!r}. Give the path of a table of losses, relative to "
-            f"the folder in which the command runs."
-        )
+        raise no_table(path)
     return found
 
 

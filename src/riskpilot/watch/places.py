@@ -108,7 +108,7 @@ class StudyPlace(Place):
 
     @contextmanager
     def held(self) -> Iterator[Place]:
-        with exclusive(self._study, whole_storage=True):
+        with exclusive(self._study, "ledger"):
             yield self
 
 

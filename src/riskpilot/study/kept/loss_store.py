@@ -13,7 +13,7 @@ import optuna
 from optuna.artifacts.exceptions import ArtifactNotFound
 from optuna.storages import BaseStorage
 
-from riskpilot.common import read_stream, write_whole
+from riskpilot.common import open_ordinary, other_than_file, read_stream, reason_of, write_whole
 from riskpilot.errors import StudyError, shown
 from riskpilot.study.storages import (
     PATIENCE_SECONDS,
@@ -61,9 +61,19 @@ class FolderStore:
     def open_reader(self, artifact_id: str) -> BinaryIO:
         """Open an artifact for reading."""
         try:
-            return self._path(artifact_id).open("rb")
+            return open_ordinary(
+                self._path(artifact_id),
+                "A file of losses",
+                StudyError,
+                "The folder was changed from outside; restore it from a copy.",
+            )
         except FileNotFoundError as error:
             raise ArtifactNotFound("not found") from error
+        except OSError as error:
+            raise StudyError(
+                f"A file of losses in the folder {shown(str(self._folder))} cannot be read: "
+                f"{reason_of(error)}. Check its permissions, or restore it from a copy."
+            ) from error
 
     def write(self, artifact_id: str, content_body: BinaryIO) -> None:
         """Store an artifact, and wait where the disk is full."""
@@ -72,6 +82,12 @@ class FolderStore:
 
     def _write(self, path: Path, content: bytes) -> None:
         """Write a file as a whole, or leave nothing behind."""
+        kind = other_than_file(path)
+        if kind is not None:
+            raise StudyError(
+                f"A file of losses must be an ordinary file, but {shown(str(path))} is {kind}. "
+                f"Remove it, and go on."
+            )
         self._folder.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)
 

@@ -16,6 +16,8 @@ from optuna.artifacts.exceptions import ArtifactNotFound
 from optuna.exceptions import StorageInternalError
 from optuna.trial import FrozenTrial
 
+from riskpilot.common import parse, read_json_stream
+from riskpilot.errors import StudyError
 from riskpilot.study.kept.loss_store import store_of
 from riskpilot.study.kept.records import RECORD_KEY, Record, settings_of
 from riskpilot.study.storages import StorageUnreachableError, hurried, set_trial_user_attr
@@ -53,7 +55,7 @@ class UnsentRecords:
                 contextlib.suppress(ArtifactNotFound, ValueError),
                 self._store.open_reader(self._name(number)) as reader,
             ):
-                return json.loads(reader.read())
+                return parse(read_json_stream(reader, "A record of a trial", StudyError))
         return None
 
     def _name(self, number: int) -> str:

@@ -106,7 +106,7 @@ def keep_batch(study: optuna.Study, question: Question, known: int, batch: Batch
     blob = encode(batch.table, _ranges(question.plan.problem))
     use = enter(study, question, None, batch.table)
     name = question_digest(question.content)
-    with exclusive(study, whole_storage=True):
+    with exclusive(study, "ledger"):
         entries = _entries(study, name)
         if len(entries) != known:
             raise StudyError(

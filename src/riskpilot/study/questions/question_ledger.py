@@ -58,7 +58,8 @@ _ENTRY = record(
     digest=digest,
 )
 _ENTRIES = list_of(_ENTRY)
-_HEAD = optional(record(count=whole(1), digest=digest))
+_HEAD = record(count=whole(1), digest=digest)
+_ANNOUNCING_HEAD = record(count=whole(), digest=text, next=digest)
 _OUTCOME = record(
     use=whole(1),
     labels=optional(whole(1)),
@@ -150,7 +151,7 @@ def enter(study: optuna.Study, question: Question, losses: str | None, given: Lo
     them, as they were given, shape (n_candidates, m) for each risk.
     """
     asked = question.entry
-    with exclusive(study, whole_storage=True):
+    with exclusive(study, "ledger"):
         entries, answers = _read(study)
         for entry in entries:
             if entry["question"] == asked["question"]:
@@ -169,6 +170,7 @@ def enter(study: optuna.Study, question: Question, losses: str | None, given: Lo
             "previous": entries[-1]["digest"] if entries else "",
         }
         entry["digest"] = _own_digest(entry)
+        _announce(study, entries, entry)
         study.set_user_attr(LEDGER_KEY, [*entries, entry])
         _set_head(study, [*entries, entry])
     return use_of(entry)
@@ -214,7 +216,7 @@ def _read(study: optuna.Study) -> tuple[list[dict[str, Any]], dict[str, dict[str
     name = study.study_name
     try:
         _ENTRIES(entries, "the list of entries")
-        _HEAD(head, "its head")
+        _a_head(head, "its head")
         for key, value in found.items():
             _OUTCOME(value, key)
     except ShapeError as error:
@@ -245,13 +247,23 @@ def _check_chain(name: str, entries: Sequence[Mapping[str, Any]]) -> None:
 def _check_whole(
     name: str, entries: Sequence[Mapping[str, Any]], head: Mapping[str, Any] | None
 ) -> None:
-    """Refuse a ledger that lost entries.
+    """Refuse a ledger that lost entries or its head.
 
-    The head is written after its entry, so that it may be one entry behind, and no more.
+    A writer may die after it wrote an entry and before it counted it. The head is one entry behind
+    then, and it has announced this very entry.
     """
-    count = 0 if head is None else head["count"]
-    behind = len(entries) - count
-    if behind not in (0, 1) or (head and entries[count - 1]["digest"] != head["digest"]):
+    if head is None and entries:
+        raise StudyError(
+            f"The ledger of study {name!r} lost entries or its head: nothing says how many "
+            f"questions there were, and the list of those that are left has the length "
+            f"{len(entries)}. Restore the storage from a copy; {_WITHOUT}."
+        )
+    if head is None:
+        return
+    count, digests = head["count"], [entry["digest"] for entry in entries]
+    counted, further = digests[:count], digests[count:]
+    is_whole = len(counted) == count and head["digest"] == (counted[-1] if counted else "")
+    if not is_whole or further not in ([], [head.get("next")]):
         raise StudyError(
             f"The ledger of study {name!r} lost entries: {count} questions were put to the "
             f"calibration data by its head, {len(entries)} are left. Restore the storage from a "
@@ -295,6 +307,21 @@ def _is_itself(content: Mapping[str, Any]) -> bool:
 def _own_digest(content: Mapping[str, Any]) -> str:
     """Compute the digest of an entry or an outcome, which it carries beside the rest."""
     return digest_of({key: value for key, value in content.items() if key != "digest"})
+
+
+def _a_head(value: Any, place: str) -> None:
+    """Accept the head of a ledger, which may announce an entry, or none."""
+    announces = isinstance(value, Mapping) and "next" in value
+    optional(_ANNOUNCING_HEAD if announces else _HEAD)(value, place)
+
+
+def _announce(
+    study: optuna.Study, entries: Sequence[Mapping[str, Any]], entry: Mapping[str, Any]
+) -> None:
+    """Write into the head which entry comes next, so that it may be there before it is counted."""
+    last = entries[-1]["digest"] if entries else ""
+    head = {"count": len(entries), "digest": last, "next": entry["digest"]}
+    study.set_user_attr(_HEAD_KEY, head)
 
 
 def _set_head(study: optuna.Study, entries: Sequence[Mapping[str, Any]]) -> None:

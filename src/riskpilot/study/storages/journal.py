@@ -17,9 +17,14 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 from optuna.trial import FrozenTrial, TrialState
 
-from riskpilot.errors import StudyError
+from riskpilot.errors import StudyError, shown
 from riskpilot.study.storages.notices import logger
-from riskpilot.study.storages.optuna_internals import AdaptedJournal, id_of
+from riskpilot.study.storages.optuna_internals import (
+    AdaptedJournal,
+    end_of_known_lines,
+    id_of,
+    is_change,
+)
 from riskpilot.study.storages.patience import Patience, disk_reason, stand_in
 from riskpilot.study.storages.retries import queue_again
 
@@ -39,7 +44,22 @@ class Journal(AdaptedJournal):
         self.heartbeat_seconds = heartbeat_seconds
         self.grace_seconds = grace_seconds
         self.seen: dict[int, tuple[int, float]] = {}  # the last heartbeat of a trial, and when
+        self.damage: StudyError | None = None
         super().__init__(file)
+
+    def read_changes(self) -> None:
+        """Read the new lines; one that Optuna cannot follow is an error now and later."""
+        if self.damage is not None:
+            raise self.damage
+        try:
+            super().read_changes()
+        except StudyError:
+            raise
+        except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+            if self.is_own(self.file.last):  # what this worker asked for is not allowed
+                raise
+            self.damage = _damaged(self.file.path, f"{type(error).__name__}: {error}")
+            raise self.damage from error
 
     def get_trial(self, trial_id: int) -> FrozenTrial:
         return stand_in(trial_id) or super().get_trial(trial_id)
@@ -85,18 +105,26 @@ class JournalFile(JournalFileBackend):
         # and those who wait for a worker that died would wait for ever.
         self.path = os.path.abspath(path)
         self.lock = JournalLock(self.path)
-        self.patience = Patience(f"The journal {path}", patience_seconds, disk_reason)
+        self.patience = Patience(f"The journal {path}", patience_seconds, disk_reason, _lost_reason)
+        self.last: dict[str, Any] = {}  # the line that was read last
         super().__init__(self.path, lock_obj=self.lock)
 
     def read_logs(self, log_number_from: int) -> Iterator[dict[str, Any]]:  # type: ignore[override]
         """Read the lines from one on; the half of one at the end does not count."""
+        self.patience(self._check_there)
         try:
-            yield from super().read_logs(log_number_from)
-        except ValueError as error:
-            raise StudyError(
-                f"A journal has a change of a study in each line, but one of {self.path} cannot be "
-                f"read ({error}). The file was changed from outside; restore it from a copy."
-            ) from error
+            for line in super().read_logs(log_number_from):
+                if not is_change(line):
+                    raise ValueError(f"it is {shown(line, 60)}")
+                self.last = line
+                yield line
+        except (RecursionError, ValueError) as error:
+            raise _damaged(self.path, error) from error
+
+    def _check_there(self) -> None:
+        """Refuse a journal that was removed, or that lost lines which were read before."""
+        if os.stat(self.path).st_size < end_of_known_lines(self):
+            raise _LinesLostError
 
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
         """Append lines, one after the other, and wait where the disk is full."""
@@ -108,6 +136,7 @@ class JournalFile(JournalFileBackend):
         """Append a line under the lock, after the last whole one."""
         self.lock.acquire()
         try:
+            self._check_there()
             file = os.open(self.path, os.O_RDWR | os.O_APPEND)
             try:
                 self._append(file, line)
@@ -131,6 +160,25 @@ class JournalFile(JournalFileBackend):
             if os.fstat(file).st_size <= end + len(line):
                 os.ftruncate(file, end)
             raise
+
+
+class _LinesLostError(Exception):
+    """A journal is shorter than it was."""
+
+
+def _lost_reason(error: Exception) -> str | None:
+    """Say why a journal is gone for good; None where an error is another."""
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
+    return "it lost lines" if isinstance(error, _LinesLostError) else None
+
+
+def _damaged(path: str, reason: object) -> StudyError:
+    """Make the error that says why a line of a journal cannot be read."""
+    return StudyError(
+        f"A journal has a change of a study in each line, but one of {path} cannot be read "
+        f"({reason}). The file was changed from outside; restore it from a copy."
+    )
 
 
 class JournalLock(JournalFileSymlinkLock):

@@ -2,8 +2,8 @@
 
 The lock around a proposal is a lease: a worker that is stopped while it holds the lock loses it
 after a while, and the next one goes on. The stopped worker, when it continues, can see that it lost
-the lock, and decides again. The lock around the ledger is no lease, because two entries that are
-written at once would be one.
+the lock, and decides again. The locks around the ledger and around an adoption are no leases: two
+entries that are written at once would be one, and two adoptions would double the trials.
 """
 
 import contextlib
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
+from typing import Literal
 
 import optuna
 from optuna.storages.journal import JournalFileOpenLock
@@ -29,35 +30,42 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+Purpose = Literal["proposal", "ledger", "adoption"]
+
 LEASE_SECONDS = 30.0  # a proposal takes less than a second
 _QUIET_SECONDS = 10.0  # how long a worker waits before it says so
 _FIRST_PAUSE = 0.0005
 _LONGEST_PAUSE = 0.02
 
 _threads = threading.RLock()
+_adopting = threading.RLock()  # an adoption takes long, and nobody else waits for it
 
 
 @contextmanager
-def exclusive(study: optuna.Study, *, whole_storage: bool = False) -> Iterator[Callable[[], bool]]:
+def exclusive(study: optuna.Study, purpose: Purpose = "proposal") -> Iterator[Callable[[], bool]]:
     """Let one worker at a time into the block, which gets a function that tells if it still holds.
 
     Processes that share a SQLite file, a journal file or a PostgreSQL database exclude each other.
-    With any other storage only the threads of this process do. ``whole_storage``: exclude the
-    writers to the ledgers of all studies of the storage; this lock is not a lease.
+    With any other storage only the threads of this process do. ``purpose``: "ledger" excludes the
+    writers to the ledgers of all studies of the storage, and those who make a study; "adoption"
+    those who adopt into the study. These locks are not leases.
     """
     storage = storage_of(study)
     path, sql = file_of(storage), sql_storage_of(storage)
-    lease = None if whole_storage else LEASE_SECONDS
-    with _threads:
+    lease = LEASE_SECONDS if purpose == "proposal" else None
+    with _adopting if purpose == "adoption" else _threads:
         if path is not None:
-            purpose = "ledger" if whole_storage else "proposal"
             with patience_with(storage)(lambda: file_lock(path, purpose, lease)) as lock:
                 yield lambda: lock is None or _is_at(lock, _place(path, purpose))
         elif sql is not None and sql.engine.dialect.name == "postgresql":
             from riskpilot.study.storages.sql import advisory_lock  # it loads SQLAlchemy
 
-            studies = ", all studies" if whole_storage else f":{study.study_name}"
-            with advisory_lock(sql, studies, lease) as is_held:
+            names = {
+                "proposal": f":{study.study_name}",
+                "ledger": ", all studies",
+                "adoption": f", adoption:{study.study_name}",
+            }
+            with advisory_lock(sql, names[purpose], lease) as is_held:
                 yield is_held
         else:
             yield lambda: True

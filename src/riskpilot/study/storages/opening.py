@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import time
 import warnings
 import weakref
 from collections.abc import Iterator
@@ -11,9 +12,10 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import optuna
-from optuna.exceptions import ExperimentalWarning
+from optuna.exceptions import ExperimentalWarning, StorageInternalError
 from optuna.storages import BaseStorage, RDBStorage
 
+from riskpilot.common import other_than_file
 from riskpilot.errors import RiskpilotError, StudyError, raise_alone, shown
 from riskpilot.study.storages.addresses import (
     JOURNAL_FILES,
@@ -24,12 +26,15 @@ from riskpilot.study.storages.addresses import (
 )
 from riskpilot.study.storages.heartbeats import GRACE_SECONDS, HEARTBEAT_SECONDS
 from riskpilot.study.storages.journal import Journal, JournalFile
-from riskpilot.study.storages.location import address_of, is_in_memory
+from riskpilot.study.storages.location import address_of, file_of, is_in_memory
 from riskpilot.study.storages.optuna_internals import unexpected
 from riskpilot.study.storages.patience import PATIENCE_SECONDS, patience_with
 from riskpilot.study.storages.retries import queue_again
 
 logger = logging.getLogger("riskpilot")
+
+_MOST_ATTEMPTS = 20  # to set up a database that other workers set up at the same time
+_ATTEMPT_PAUSE = 0.1  # seconds between two attempts
 
 
 def open_storage(
@@ -81,7 +86,10 @@ def open_storage(
     address = str(address)
     suffix = Path(address).suffix.lower()
     if "://" not in address and suffix in JOURNAL_FILES:
-        return Journal(JournalFile(address, patience_seconds), heartbeat_seconds, grace_seconds)
+        _check_ordinary(address, Path(address))
+        with clear_errors(address):
+            file = JournalFile(address, patience_seconds)
+            return Journal(file, heartbeat_seconds, grace_seconds)
     if "://" not in address and suffix in SQLITE_FILES:
         address = f"sqlite:///{address}"
     if "://" not in address:
@@ -92,6 +100,9 @@ def open_storage(
         )
     if is_in_memory(address):
         return address
+    path = file_of(address)
+    if path is not None:
+        _check_ordinary(address, path)
     times = _Times(heartbeat_seconds, grace_seconds, patience_seconds)
     with clear_errors(address):
         return _open_database(address, times, wait)
@@ -112,11 +123,22 @@ def existing_storage(address: str | Path) -> str | BaseStorage:
 
 def _check_file(address: str, path: Path) -> None:
     """Refuse a file that does not exist; SQLite would make an empty one of a slip."""
-    if not path.is_file():
+    _check_ordinary(address, path)
+    if not path.exists():
         raise StudyError(
             f"There is no study at {hide_password(address)!r}: the file "
             f"{without_password(shown(str(path)), address)} does not exist. Give the path "
             f"relative to the folder in which the command runs."
+        )
+
+
+def _check_ordinary(address: str, path: Path) -> None:
+    """Refuse a folder, a pipe or a device in the place of a file."""
+    kind = other_than_file(path)
+    if kind is not None:
+        raise StudyError(
+            f"A study is kept in an ordinary file, but {hide_password(address)!r} is {kind}. Name "
+            f"a file, or one that is yet to be made."
         )
 
 
@@ -138,10 +160,11 @@ def clear_errors(address: object) -> Iterator[None]:
 def _why_not(address: object, error: Exception) -> str:
     """Say why a storage cannot be opened, without its password."""
     named = str(address) if isinstance(address, str | Path) else address_of(address)
+    cause = _cause(error)
     if named is None:
-        storage, reason = f"of the type {type(address).__name__!r}", str(error)
+        storage, reason = f"of the type {type(address).__name__!r}", str(cause)
     else:
-        storage, reason = repr(hide_password(named)), without_password(str(error), named)
+        storage, reason = repr(hide_password(named)), without_password(str(cause), named)
     if named is not None and not is_certain(named):  # what is said of it could show any part of it
         return (
             f"The storage {storage} cannot be opened: it is not written as SCHEME://USER:PASSWORD@"
@@ -149,9 +172,31 @@ def _why_not(address: object, error: Exception) -> str:
             f"than letters and digits as its code, @ as %40 and : as %3A."
         )
     first_line = f"{reason}\n".splitlines()[0].rstrip(" .")
+    why = f"The storage {storage} cannot be opened: {first_line or type(error).__name__}."
+    return f"{why} {_way_out(named, cause)}"
+
+
+def _cause(error: Exception) -> BaseException:
+    """Return what a database said, where Optuna raises it as an error of its own."""
+    said = error.__cause__ if isinstance(error, StorageInternalError) else None
+    return error if said is None else said
+
+
+def _way_out(address: str | None, cause: BaseException) -> str:
+    """Say what helps where a storage cannot be opened."""
+    is_file = address is not None and ("://" not in address or file_of(address) is not None)
+    if not is_file:
+        if isinstance(cause, ImportError) or type(cause).__name__ == "NoSuchModuleError":
+            return (
+                "Give an address such as sqlite:///study.db, and install the driver of its "
+                "database."
+            )
+        return "Check its address, and that the database runs and can be reached."
+    if isinstance(cause, OSError) or "unable to open" in str(cause):
+        return "Check that its folder exists, and that you may read and write there."
     return (
-        f"The storage {storage} cannot be opened: {first_line or type(error).__name__}. Give an "
-        f"address such as sqlite:///study.db, and install the driver of its database."
+        "Optuna made no such file, or it was changed from outside: restore it from a copy, or "
+        "name another file."
     )
 
 
@@ -169,6 +214,7 @@ def _open_database(address: str, times: _Times, wait: bool) -> RDBStorage:
     # that of Optuna, and studies in memory or in a journal do not need it.
     from riskpilot.study.storages.sql import (
         engine_options,
+        is_made_elsewhere,
         opening_errors,
         opening_patience,
     )
@@ -184,7 +230,19 @@ def _open_database(address: str, times: _Times, wait: bool) -> RDBStorage:
                 heartbeat_stale_trial_callback=queue_again(),
             )
 
-    storage = opening_patience(address, times.patience)(opened) if wait else opened()
+    def made() -> RDBStorage:
+        # Workers that set up a new database at the same time get in each other's way. Each of them
+        # finds more of it done the next time.
+        for _ in range(_MOST_ATTEMPTS):
+            try:
+                return opened()
+            except StorageInternalError as error:
+                if not is_made_elsewhere(error):
+                    raise
+            time.sleep(_ATTEMPT_PAUSE)
+        return opened()
+
+    storage = opening_patience(address, times.patience)(made) if wait else made()
     patience_with(storage).seconds = times.patience
     weakref.finalize(storage, storage.engine.dispose)  # Optuna leaves its connections open
     return storage

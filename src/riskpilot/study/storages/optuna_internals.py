@@ -12,6 +12,8 @@ import optuna
 from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages._heartbeat import BaseHeartbeat
+from optuna.storages.journal import JournalFileBackend
+from optuna.storages.journal._storage import JournalOperation
 from optuna.trial import FrozenTrial, TrialState
 
 # --- studies and trials --------------------------------------------------------------------------
@@ -109,8 +111,33 @@ def journal_file_of(storage: JournalStorage) -> str | None:
     return None if path is None else str(path)
 
 
+def end_of_known_lines(file: JournalFileBackend) -> int:
+    """Return where the last line ends that was read of a journal."""
+    return next(reversed(file._log_number_offset.values()))
+
+
+def is_change(line: object) -> bool:
+    """Tell whether a line of a journal is a change of a kind that Optuna knows, of some worker."""
+    return (
+        isinstance(line, dict)
+        and isinstance(line.get("worker_id"), str)
+        and line.get("op_code") in [operation.value for operation in JournalOperation]
+    )
+
+
 class AdaptedJournal(JournalStorage, BaseHeartbeat):
     """Optuna's journal as a storage that may have heartbeats, under names of our own."""
+
+    def _sync_with_backend(self) -> None:
+        self.read_changes()
+
+    def read_changes(self) -> None:
+        """Read the lines of the journal that are new, and change the studies as they say."""
+        super()._sync_with_backend()
+
+    def is_own(self, change: dict[str, Any]) -> bool:
+        """Tell whether this worker wrote a line of the journal."""
+        return self._replay_result._is_issued_by_this_worker(change)
 
     def _get_stale_trial_ids(self, study_id: int) -> list[int]:
         return self.find_stale_trials(study_id)

@@ -43,7 +43,13 @@ _this_thread = threading.local()
 
 
 class StorageUnreachableError(StudyError):
-    """Raised when a storage has not answered for as long as a worker was to wait for it."""
+    """Raised when a storage has not answered for as long as a worker was to wait for it, or is
+    gone.
+    """
+
+
+def nothing_lost(_: Exception) -> None:
+    """Say of no error that a storage is gone."""
 
 
 class Patience:
@@ -57,14 +63,22 @@ class Patience:
         How long a call is repeated before it is given up.
     reason_of : callable
         A function of an error that returns why it may pass in time, or None where it will not.
+    loss_of : callable, optional
+        A function of an error that will not pass, which returns why the storage is gone for good,
+        or None where it is not.
     """
 
     def __init__(
-        self, what: str, seconds: float, reason_of: Callable[[Exception], str | None]
+        self,
+        what: str,
+        seconds: float,
+        reason_of: Callable[[Exception], str | None],
+        loss_of: Callable[[Exception], str | None] = nothing_lost,
     ) -> None:
         self.what = what
         self.seconds = seconds
         self.reason_of = reason_of
+        self.loss_of = loss_of
         self._lock = threading.Lock()
         self._out_since: float | None = None
         self._back_since: float | None = None
@@ -87,6 +101,7 @@ class Patience:
             except Exception as error:
                 reason = self.reason_of(error)
                 if reason is None:
+                    self._raise_if_lost(error)
                     raise
                 now = time.monotonic()
                 begun = now if begun is None else begun
@@ -130,6 +145,16 @@ class Patience:
         return self._out_since is not None or (
             back is not None and time.monotonic() - back < seconds
         )
+
+    def _raise_if_lost(self, error: Exception) -> None:
+        """Raise one sentence where an error says that the storage is gone for good."""
+        loss = self.loss_of(error)
+        if loss is not None:
+            raise StorageUnreachableError(
+                f"{self.what} can no longer be used ({loss}): its file was removed, replaced, "
+                f"damaged or protected from writing. Restore it from a copy, and load the study "
+                f"again."
+            ) from None
 
     def _given_up(self, reason: str) -> StorageUnreachableError:
         """Make the error that ends the waiting; later calls do not wait until one succeeds."""

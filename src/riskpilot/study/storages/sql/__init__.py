@@ -2,6 +2,7 @@
 
 from riskpilot.study.storages.sql.connections import (
     engine_options,
+    is_made_elsewhere,
     opening_errors,
     opening_patience,
 )
@@ -15,6 +16,7 @@ __all__ = [
     "SqliteStorage",
     "advisory_lock",
     "engine_options",
+    "is_made_elsewhere",
     "opening_errors",
     "opening_patience",
 ]

@@ -42,6 +42,7 @@ _PASSING_SQLITE_ERRORS = {
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_CANTOPEN,
 }
+_LOST_SQLITE_ERRORS = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 # What is said of a database that is not there, or of a host that nobody knows.
 _REFUSALS = ("unable to open database file", "failed to resolve host", "could not translate host")
 _HUNG_UP = select.POLLHUP | select.POLLERR | select.POLLNVAL | getattr(select, "POLLRDHUP", 0)
@@ -84,7 +85,8 @@ def _check(connection: Any, _: Any, __: Any) -> None:
 def new_patience(address: str) -> Patience:
     """Make the patience with the database at an address."""
     what = f"The database {hide_password(address)}"
-    return Patience(what, PATIENCE_SECONDS, functools.partial(_shown_reason, address))
+    reason_of = functools.partial(_shown_reason, address)
+    return Patience(what, PATIENCE_SECONDS, reason_of, lost_reason)
 
 
 def opening_patience(address: str, seconds: float) -> Patience:
@@ -126,6 +128,28 @@ def _passing_reason(error: DBAPIError) -> str | None:
         return words if code & 0xFF in _PASSING_SQLITE_ERRORS else None
     is_passing = isinstance(error, OperationalError | InterfaceError)
     return words if is_passing or error.connection_invalidated else None
+
+
+def lost_reason(error: Exception) -> str | None:
+    """Say why the file of a SQLite database is gone for good; None where an error is another."""
+    if isinstance(error, FileNotFoundError):  # the lock beside the file has no folder any more
+        return "its folder is gone"
+    cause = error.__cause__ if isinstance(error, StorageInternalError) else error
+    if not isinstance(cause, DBAPIError):
+        return None
+    words, code = str(cause.orig), getattr(cause.orig, "sqlite_errorcode", None)
+    if code is None or (code & 0xFF not in _LOST_SQLITE_ERRORS and "no such table" not in words):
+        return None
+    return words
+
+
+def is_made_elsewhere(error: Exception) -> bool:
+    """Tell whether a database could not be set up because another worker did so just then."""
+    cause = error.__cause__ if isinstance(error, StorageInternalError) else error
+    return isinstance(cause, IntegrityError) or (
+        isinstance(cause, DBAPIError)
+        and any(words in str(cause.orig) for words in ("already exists", "database is locked"))
+    )
 
 
 @contextmanager

@@ -64,7 +64,7 @@ def _frozen(trial: Any, parts: list[Any]) -> FrozenTrial:
         datetime_start=_local(trial.datetime_start),
         datetime_complete=_local(trial.datetime_complete),
         params={
-            name: distributions[name].to_external_repr(number)
+            name: distributions[name].to_external_repr(_as_number(name, number))
             for name, number, _ in by_kind["param"]
         },
         distributions=distributions,
@@ -85,7 +85,14 @@ def _distribution(text: str) -> BaseDistribution:
 
 def _number(number: float | None, kind: str) -> float:
     """Return a stored number; infinite ones and NaN are stored as words."""
-    return _NUMBERS[kind] if number is None else number
+    return _NUMBERS[kind] if number is None else _as_number("a value", number)
+
+
+def _as_number(name: str, number: object) -> float:
+    """Return a number as it is stored; SQLite keeps a text in a column of numbers, too."""
+    if not isinstance(number, int | float):
+        raise TypeError(f"{name} is stored as {number!r}, which is no number")
+    return number
 
 
 def _local(time: datetime | None) -> datetime | None:
