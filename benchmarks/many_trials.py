@@ -11,6 +11,7 @@ import optuna
 from optuna.distributions import FloatDistribution, distribution_to_json
 
 import riskpilot as rp
+from riskpilot.losses import ExampleIds
 from riskpilot.study.kept.records import RECORD_KEY, Record, store_evaluation, validation_of
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.2), rp.Risk("harm", 0.2)], "cost")
@@ -56,7 +57,7 @@ def _finished(
     for number in range(n_trials):
         config = dict(zip(NAMES, rng.random(len(NAMES)).tolist(), strict=True))
         losses = evaluation(config, number, n_examples)
-        yield config, store_evaluation(study, PROBLEM, losses)
+        yield config, store_evaluation(study, PROBLEM, losses, ExampleIds())
 
 
 def _rows(

@@ -12,10 +12,12 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "constraints.txt"
+OLDEST = "3.11.0"  # of the versions of Python that pyproject.toml allows
 HEAD = """\
 # The versions that `make test` was run with, written by `make constraints`.
 # torch: the CPU build is enough here, and a newer release pulls gigabytes of CUDA packages.
@@ -50,6 +52,13 @@ def pinned(wanted: Iterable[Requirement]) -> list[str]:
         for asked in {"", *one.extras} - {e for n, e in visited if n == name}:
             visited.add((name, asked))
             waiting += [(Requirement(line), asked) for line in package.requires or ()]
+    for name, package in found.items():
+        needed = package.metadata.get("Requires-Python")
+        if needed and not SpecifierSet(needed).contains(OLDEST):
+            raise SystemExit(
+                f"Pins must suit every Python from {OLDEST} on, but {name} {package.version} needs "
+                f"{needed}. Install an earlier version of it, then pin again."
+            )
     return [f"{name}=={found[name].version.partition('+')[0]}" for name in sorted(found)]
 
 

@@ -85,7 +85,7 @@ def test_a_missing_table_is_a_line_not_a_crash(
 ) -> None:
     monkeypatch.setenv("RISKPILOT_TABLES", str(tmp_path))
     run(["vae", "synthetic"], ["uniform"], seeds=1, splits=2, out=tmp_path / "out", jobs=1)
-    assert "vae is left out" in capsys.readouterr().out
+    assert "vae is left out" in capsys.readouterr().err
     with pytest.raises(TableError, match="needs the table of one task"):
         run(["vae"], ["uniform"], out=tmp_path / "out", jobs=1)
 
@@ -105,10 +105,11 @@ def test_what_is_not_installed_is_named_and_the_rest_runs(tmp_path, monkeypatch,
         monkeypatch.setattr(f"{module}.find_spec", found)
     methods = ["uniform", "ehvi", "parego"]
     run(["synthetic"], methods, seeds=1, splits=2, out=tmp_path, quick=True, jobs=1)
-    told = " ".join(capsys.readouterr().out.split())
-    assert "ehvi is left out. The method 'ehvi' needs botorch: pip install" in told
+    told = " ".join(capsys.readouterr().err.split())
+    assert "ehvi is left out. The method 'ehvi' needs botorch: pip install 'risk" in told
+    assert "[baselines]'." in told
     assert "parego is left out. The method 'parego' needs smac" in told
-    assert "The figures are left out. They need matplotlib" in told
+    assert "They need matplotlib: pip install 'riskpilot[bench]'." in told
     assert (tmp_path / "README.md").exists()
     assert not (tmp_path / "figures").exists()
     with pytest.raises(TableError, match=r"none is. The method guided needs no extra"):

@@ -1031,6 +1031,8 @@ def _command(arguments: list[str]) -> None:
         _promises()[0][0].save("promise.json")
         _labels_file()
         Path("fresh.csv").write_text("trial,error\n0,0\n1,0\n2,1\n", encoding="utf-8")
+        for name in ("new.csv", "main.csv"):
+            Path(name).write_text("example,error\n1,0\n2,1\n3,0\n", encoding="utf-8")
     result = _RUNNER.invoke(app, arguments)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -1090,6 +1092,11 @@ COMMANDS = (
             "--delta",
             "0.1",
         ],
+    ),
+    _typed(
+        40,
+        ["gate", "new.csv", "--reference", "main.csv", "--risk", "error_drop<=0.3", "--json"],
+        ["gate", "new.csv", "--risk", "error<=0.9", "--ledger", "gate.db", "--out", "gate.json"],
     ),
     _typed(
         60,

@@ -444,3 +444,20 @@ def test_a_group_that_validation_does_not_have_is_refused():
         rp.LossError, match="must be those that validation data has, but one is 'c'"
     ):
         calibration.add({"error": np.zeros((2, 2)), "groups": ["a", "c"]})
+
+
+def test_a_certificate_holds_where_every_configuration_is_a_candidate_and_some_were_decided_early():
+    rng = np.random.default_rng(0)
+    risks = np.array([[0.085], [0.01], [0.05]])  # the testing order is 1, 2, 0
+    validation = {"error": rng.random((3, 2000)) < risks, "cost": np.array([1.0, 3.0, 2.0])}
+    plan = rp.freeze(PROBLEM, validation=validation)
+    calibration = rp.Calibration(plan, horizon=400)
+    losses = rng.random((3, 400)) < risks[[1, 2, 0]]
+    for start in range(0, 400, 100):
+        calibration.add({"error": losses[:, start : start + 100]})
+    assert [config["index"] for config in calibration.candidates] == [1, 2, 0]
+    assert len(set(calibration.labels)) > 1
+    certificate = calibration.select().certificate
+    kept = np.where(np.arange(400) < np.array(calibration.labels)[:, None], losses, np.nan)
+    verified = rp.verify(certificate, validation=validation, calibration={"error": kept})
+    assert verified.ok, str(verified)

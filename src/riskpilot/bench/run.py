@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -59,7 +60,7 @@ def run(
     ready, missing = cells.available(names)
     chosen, lacking = installed(chosen)
     for name, reason in {**missing, **lacking}.items():
-        console.print(f"[yellow]{name} is left out.[/yellow] {reason}")
+        console.print(f"[yellow]{name} is left out.[/yellow] {escape(reason)}")
     if not chosen:
         raise TableError(
             "A replay needs one method at least whose packages are installed, but none is. The "
@@ -128,10 +129,9 @@ def _write(results: Results, out: Path, command: str, missing: dict[str, str]) -
 def _drawn(results: Results, folder: Path) -> Sequence[Path]:
     """Draw the figures, or say that they are left out where matplotlib is not installed."""
     if find_spec("matplotlib") is None:
-        Console().print(
+        Console(stderr=True).print(
             "[yellow]The figures are left out.[/yellow] They need matplotlib: "
-            "pip install 'riskpilot[bench]'.",
-            markup=True,
+            r"pip install 'riskpilot\[bench]'."
         )
         return []
     # Only who draws loads matplotlib.

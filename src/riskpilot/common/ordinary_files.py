@@ -44,7 +44,7 @@ def check_ordinary(
 
     ``what``: its name in the message; ``way_out``: the sentence that ends the message.
     """
-    status = os.stat(path)
+    status = os.stat(os.fspath(path))  # the number of an open file is no path
     _refuse(status, path, what, error, way_out)
     return status
 
@@ -66,7 +66,7 @@ def open_ordinary(
 
 def open_passed(path: str | Path, what: str, error: type[RiskpilotError]) -> BinaryIO:
     """Open a file for reading, as `open_ordinary` does, or a pipe that a shell passed."""
-    if str(path).startswith(_PASSED) and stat.S_ISFIFO(os.stat(path).st_mode):
+    if os.fsdecode(path).startswith(_PASSED) and stat.S_ISFIFO(os.stat(path).st_mode):
         return Path(path).open("rb")
     return open_ordinary(path, what, error)
 

@@ -184,7 +184,12 @@ def _of_labels(certificate: Certificate, brought: Brought, question: Question) -
     use = _use(certificate, brought)
     orders = [places[n_rows]] if len(places) > 1 else [plan.order, range(len(plan.order))]
     for rows in orders:  # where every configuration is a candidate, either order will do
-        result = labels_again(plan, brought.calibration, labels, looks, rows).result()
+        try:
+            result = labels_again(plan, brought.calibration, labels, looks, rows).result()
+        except LossError:  # in the wrong order, a candidate may seem to lack losses
+            if rows is orders[-1]:
+                raise
+            continue
         if result.calibration_digest == certificate.calibration_digest:
             break
     return issue(question, result, use)
