@@ -12,7 +12,7 @@ from riskpilot.problem import Risk
 from riskpilot.statistics import largest_passing_mean
 
 DELTA_PRIME = 0.05
-DOUBT = 0.03
+DOUBT = 0.0
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class Strategy:
         The p-value whose bounds make the region of interest; by default the risk's own.
     delta_prime : float, default 0.05
         The width of the region of interest; smaller is wider.
-    doubt : float, default 0.03
+    doubt : float, default 0.0
         By what share of a risk validation may on average be too optimistic; 0 trusts it.
 
     Raises
