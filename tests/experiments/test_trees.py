@@ -36,7 +36,7 @@ def test_every_search_begins_at_the_safe_configuration_and_ends_in_a_choice(sear
     assert trees.SEARCHES[search](task, 0)[0] == task.safe
     found = trees.outcome(trees.Run("branches", 0, search))
     assert found.certified
-    assert 0.3 < found.free < 1.0
+    assert 0.3 < found.free <= 1.0  # 1 where nothing but the safe one passed
 
 
 def test_the_summary_compares_with_the_best_of_the_peers():
