@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial
 import riskpilot as rp
 from benchmarks.measure import Row, compare
 from benchmarks.postgres import server
-from riskpilot.study.kept.trials import shared_space
+from riskpilot.study.kept.trials import study_space
 from riskpilot.study.storages import exclusive
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.2), rp.Risk("harm", 0.2)], "cost")
@@ -52,7 +52,7 @@ class Visible(Proposing):
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         study.get_trials(deepcopy=False)
-        shared_space(study)
+        study_space(study)
         return super().infer_relative_search_space(study, trial)
 
     def sample_relative(

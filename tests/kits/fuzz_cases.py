@@ -357,6 +357,7 @@ STUDIES = (
         examples=150,
         far=tuple({"problem": problem, "seed": 0} for problem in EXTREME),
     ),
+    Case("StopWhenSettled", rp.StopWhenSettled, ({"gain": 0.01},), examples=30),
     *(
         Case(
             name,

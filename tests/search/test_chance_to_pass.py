@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import exponnorm, norm
 
 from riskpilot.guarantee.region import Interval, interval
 from riskpilot.problem.problem import Risk
@@ -56,3 +57,25 @@ def test_noise_is_the_standard_error_between_validation_and_calibration_means():
     )
     gaps = rng.normal(0, 0.2, (4000, 400)).mean(1) - rng.normal(0, 0.2, (4000, 100)).mean(1)
     assert part.noise == pytest.approx(gaps.std(), rel=0.05)
+
+
+@pytest.mark.parametrize("doubt", [0.0, 1e-5, 0.01, 0.05, 0.5])
+def test_doubt_adds_an_exponential_number_to_the_noise(doubt):
+    region = [Interval(0.2, 0.1, 0.3, 10, True, noise=0.05, doubt=doubt)]
+    risks = np.array([0.0, 0.1, 0.18, 0.2, 0.22, 0.3, 5.0, np.inf])
+    points = np.column_stack([risks, np.zeros(8)])
+    missed = chance_to_pass(region, 0.0)(points)[:, 0]
+    true = exponnorm(doubt / 0.05, scale=0.05) if doubt else norm(scale=0.05)
+    assert missed == pytest.approx(true.sf(0.2 - risks), abs=2e-4)
+    assert missed[-1] == 1
+    assert (np.diff(missed) >= 0).all()
+
+
+def test_doubt_is_a_share_of_what_passes():
+    risk, sizes = Risk("cost", 0.5, low=0, high=2), {"n_validation": 400, "n_calibration": 100}
+    trusted, doubted = (
+        interval(risk, "hoeffding", **sizes, delta=0.1, doubt=share) for share in (0.0, 0.1)
+    )
+    assert trusted.doubt == 0
+    assert doubted.doubt == pytest.approx(0.1 * doubted.alpha_max)
+    assert doubted.high == trusted.high

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 import numpy as np
 import optuna
 import pytest
-from optuna.search_space import intersection_search_space
 
 import riskpilot as rp
 from benchmarks.many_trials import NAMES, evaluation, fill
 from riskpilot.search import MOST_OBSERVATIONS, surrogate
 from riskpilot.study import sampler
 from riskpilot.study.kept.remembered import Remembered
-from riskpilot.study.kept.trials import shared_space, trials_of
+from riskpilot.study.kept.trials import space_of, study_space, trials_of
+from riskpilot.study.space import Space
 from riskpilot.study.survey import survey, with_pending
 
 N = 1_500
@@ -95,7 +95,7 @@ def test_a_trial_that_finishes_after_the_fit_counts_as_one_under_way():
     study = rp.create_study(rp.Problem([rp.Risk("error", 0.2), rp.Risk("harm", 0.2)], "cost"))
     study.optimize(rp.objective(study, evaluate), n_trials=6)
     trials = trials_of(study)
-    space = shared_space(study)
+    space = Space(study_space(study))
     cover = np.random.default_rng(0).random((50, 3))
     fitted = survey(trials[:5], rp.study.problem_of(study), space, cover, study.sampler._region)
     later = with_pending(fitted, trials)
@@ -160,18 +160,31 @@ def _number(trial):
     return trial.number
 
 
-def test_the_shared_space_follows_the_trials_and_not_another_study():
+def test_the_space_of_a_study_follows_its_trials_and_not_another_study():
     def both(trial):
-        return trial.suggest_float("x", 0, 1) + trial.suggest_float("y", 0, 1)
+        return trial.suggest_float("y", 0, 1) + trial.suggest_float("x", 0, 1)
 
     studies = [optuna.create_study(), optuna.create_study()]
     for study in studies:
         study.optimize(both, n_trials=2)
-        assert sorted(shared_space(study)) == ["x", "y"]
-    studies[0].optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
-    for study, names in zip(studies, (["x"], ["x", "y"]), strict=True):
-        assert sorted(shared_space(study)) == names
-        assert shared_space(study) == intersection_search_space(study.trials)
+        assert list(study_space(study)) == ["x", "y"]
+    running = studies[0].ask()
+    running.suggest_float("late", 0, 1)
+    studies[0].optimize(lambda trial: trial.suggest_float("z", 0, 1), n_trials=1)
+    assert list(study_space(studies[0])) == ["x", "y", "z"]
+    studies[0].tell(running, 0.0)  # a trial that ends later than its successors
+    for study, names in zip(studies, (["late", "x", "y", "z"], ["x", "y"]), strict=True):
+        assert list(study_space(study)) == names
+        assert study_space(study) == space_of(study.trials)
+
+
+def test_a_parameter_whose_range_changes_is_left_out_of_the_space():
+    study = optuna.create_study()
+    for high in (1, 2, 1):
+        trial = study.ask()
+        study.tell(trial, trial.suggest_float("x", 0, high) + trial.suggest_int("n", 1, 3))
+        study_space(study)
+    assert list(study_space(study)) == ["n"]
 
 
 def test_trials_of_a_database_share_their_distributions(study):

@@ -45,12 +45,30 @@ def show_status(console: Console, status: Status) -> None:
         f"Examples: {_count(status.n_validation)} validation, "
         f"{_count(status.n_calibration)} calibration",
     )
-    for line in _running(status):
+    for line in (*_running(status), *_ahead(status)):
         terminal.say(console, line)
     terminal.say(console)
     _show_risks(console, status)
     _show_failures(console, status)
     _show_ledger(console, status)
+
+
+def _ahead(status: Status) -> list[str]:
+    """Say what is likely to pass now, and what one more evaluation may bring."""
+    ahead = status.outlook
+    if ahead is None:
+        return []
+    free = status.asked["minimize"]
+    if ahead.free is None:
+        return [
+            f"Ahead: nothing is more likely to pass than not so far (best chance "
+            f"{ahead.chance:.0%}); one more evaluation is expected to gain {ahead.gain:.3g} in "
+            f"{free}"
+        ]
+    return [
+        f"Ahead: {free} {ahead.free:.4g} is likely to pass now; one more evaluation is expected to "
+        f"gain {ahead.gain:.3g}"
+    ]
 
 
 def _show_risks(console: Console, status: Status) -> None:

@@ -12,6 +12,7 @@ from riskpilot.problem import Risk
 from riskpilot.statistics import largest_passing_mean
 
 DELTA_PRIME = 0.05
+DOUBT = 0.0
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Interval:
     noise : float, default 0.0
         The standard error with which a validation mean foretells a calibration mean, at the
         default width of the interval.
+    doubt : float, default 0.0
+        How far, beyond noise, a validation mean may on average lie below the true risk.
     """
 
     alpha_max: float
@@ -40,6 +43,7 @@ class Interval:
     needs: int
     feasible: bool
     noise: float = 0.0
+    doubt: float = 0.0
 
 
 def interval(
@@ -51,6 +55,7 @@ def interval(
     delta: float,
     delta_prime: float = DELTA_PRIME,
     std: float | None = None,
+    doubt: float = 0.0,
 ) -> Interval:
     """Compute one risk's part of the region of interest: where the test will be a close call.
 
@@ -69,6 +74,8 @@ def interval(
     std : float, optional
         The standard deviation of the losses, on the unit scale, for tests that profit from a small
         one.
+    doubt : float, default 0.0
+        By what share of the true risk validation may on average be too optimistic.
 
     Returns
     -------
@@ -104,6 +111,7 @@ def interval(
         needs=needs,
         feasible=True,
         noise=risk.width * noise,
+        doubt=doubt * abs(risk.from_unit(alpha_max)),
     )
 
 
@@ -120,11 +128,13 @@ def region_of(
     *,
     region_family: str | None = None,
     delta_prime: float = DELTA_PRIME,
+    doubt: float = 0.0,
 ) -> list[Interval]:
     """Compute the region of interest that sample sizes and the spread of validation losses imply.
 
     ``n_calibration``: as many as validation examples where None. ``region_family``: the p-value
-    behind the bounds; that of each risk's own test where None. A risk with an open limit has an
+    behind the bounds; that of each risk's own test where None. ``doubt``: by what share of a risk
+    validation may on average be too optimistic. A risk with an open limit has an
     interval without edges.
     """
     m = n_calibration or validation.n_examples
@@ -145,6 +155,7 @@ def region_of(
             delta=validation.problem.delta,
             delta_prime=delta_prime,
             std=float(summary.standard_deviation[nearest]),
+            doubt=doubt,
         )
         region.append(part)
     return region

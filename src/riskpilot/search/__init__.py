@@ -11,6 +11,7 @@ from riskpilot.search.model import (
     smoothed_values,
     values_and_variances,
 )
+from riskpilot.search.outlook import Outlook, outlook
 from riskpilot.search.pools import Pool, default_pool_size, uniform
 from riskpilot.search.representatives import representative_rows
 from riskpilot.search.strategies import (
@@ -20,6 +21,7 @@ from riskpilot.search.strategies import (
     PAPER,
     Strategy,
     check_delta_prime,
+    check_doubt,
     without_limits,
 )
 
@@ -32,15 +34,18 @@ __all__ = [
     "Front",
     "Model",
     "Observations",
+    "Outlook",
     "Pool",
     "Reference",
     "Scale",
     "Strategy",
     "check_delta_prime",
+    "check_doubt",
     "default_pool_size",
     "fit_model",
     "guided_reference",
     "hypervolume_improvement",
+    "outlook",
     "representative_rows",
     "score",
     "smoothed_values",

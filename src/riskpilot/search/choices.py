@@ -6,7 +6,7 @@ Objectives are columns: the c risks in the problem's order, then the free object
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee import Interval
@@ -73,17 +73,38 @@ def chance_to_pass(region: Sequence[Interval], lift: float) -> Callable[[FloatAr
     """Measure hypervolume with each risk on the scale of the test: its chance to miss what passes.
 
     From validation data, what passes on calibration data is a random threshold, about normal around
-    ``alpha_max``. The hypervolume on this scale is then how much the free objective of the choice
-    gains on average over that threshold: the region of interest with soft edges. ``lift`` moves the
-    threshold up by that many standard errors.
+    ``alpha_max``. Validation may also be too optimistic (a model was stopped early on it, or it is
+    of another month): by how much is unknown, and taken to be exponential. The hypervolume on this
+    scale is then how much the free objective of the choice gains on average over that threshold:
+    the region of interest with soft edges. ``lift`` moves the threshold up by that many standard
+    errors.
     """
     noise = np.array([max(part.noise, 1e-12) for part in region])
     threshold = np.array([part.alpha_max for part in region]) + lift * noise
+    doubt = np.array([part.doubt for part in region]) / noise
 
     def transform(points: FloatArray) -> FloatArray:
-        return np.column_stack([ndtr((points[:, :-1] - threshold) / noise), points[:, -1]])
+        return np.column_stack(
+            [_chance_above(threshold / noise - points[:, :-1] / noise, doubt), points[:, -1]]
+        )
 
     return transform
+
+
+def _chance_above(gap: FloatArray, doubt: FloatArray) -> FloatArray:
+    """Compute the chance that a standard normal and an exponential number exceed a gap together.
+
+    ``doubt``: the mean of the exponential one, which is left out where it is 0.
+
+    >>> _chance_above(np.array([[0.0, 0.0]]), np.array([0.0, 1.0])).round(3)
+    array([[0.5  , 0.762]])
+    """
+    gap = np.maximum(gap, -40.0)  # the chance is 1 there, and beyond
+    mean = np.maximum(doubt, 1e-3)  # below, the exponential number hardly matters
+    # The density of the normal number, tilted by the exponential one, is again a normal density.
+    tilted = np.exp(0.5 / mean**2 - gap / mean + log_ndtr(gap - 1 / mean))
+    chance: FloatArray = ndtr(-gap) + np.where(doubt > 1e-3, tilted, 0.0)
+    return np.minimum(chance, 1.0)
 
 
 def posterior_front(model: Model) -> FloatArray:

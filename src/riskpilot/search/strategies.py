@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from riskpilot.errors import ProblemError, shown
-from riskpilot.guarantee import DELTA_PRIME, as_number
+from riskpilot.guarantee import DELTA_PRIME, DOUBT, as_number
 from riskpilot.search import choices
 from riskpilot.search.choices import Front, Reference, Scale
 from riskpilot.search.pools import Pool, ends_and_latin_hypercube, uniform
@@ -41,6 +41,8 @@ class Strategy:
         The p-value whose bounds make the region of interest; by default the risk's own.
     delta_prime : float, default 0.05
         The width of the region of interest; smaller is wider.
+    doubt : float, default 0.0
+        By what share of a risk validation may on average be too optimistic; 0 trusts it.
 
     Raises
     ------
@@ -63,6 +65,7 @@ class Strategy:
     avoid_repeats: bool = True
     region_family: str | None = None
     delta_prime: float = DELTA_PRIME
+    doubt: float = DOUBT
 
     def __post_init__(self) -> None:
         for name in ("pool", "reference", "front", "scale"):
@@ -84,6 +87,7 @@ class Strategy:
                 f"but it is {shown(family)}. Leave it out for the risk's own test."
             )
         check_delta_prime(self.delta_prime)
+        check_doubt(self.doubt)
 
 
 def check_delta_prime(delta_prime: float) -> None:
@@ -92,6 +96,15 @@ def check_delta_prime(delta_prime: float) -> None:
         raise ProblemError(
             f"delta_prime sets the width of the region of interest and must lie in (0, 1), but it "
             f"is {shown(delta_prime)}. Use delta_prime=0.05; smaller is wider."
+        )
+
+
+def check_doubt(doubt: float) -> None:
+    """Refuse a doubt about validation that is no share."""
+    if not 0 <= (number if (number := as_number(doubt)) is not None else -1) < 1:
+        raise ProblemError(
+            f"doubt is the share of a risk by which validation may on average be too optimistic "
+            f"and must lie in [0, 1), but it is {shown(doubt)}. Use doubt=0.03, or 0 to trust it."
         )
 
 
@@ -117,6 +130,7 @@ PAPER = Strategy(
     avoid_repeats=False,
     region_family="hoeffding_bentkus",
     delta_prime=1e-4,
+    doubt=0.0,
 )
 ONE_SIDED = replace(PAPER, reference=choices.one_sided_reference)
 HVI = replace(PAPER, reference=choices.fixed_reference)

@@ -22,6 +22,7 @@ from riskpilot.guarantee import (
 )
 from riskpilot.losses import ValidationLosses
 from riskpilot.problem import Problem
+from riskpilot.selection.optimism import optimism_in_words
 from riskpilot.selection.words import left_out_in_words, verdict_in_words
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ class Selection:
     def message(self) -> str:
         """The verdict in plain words."""
         verdict = verdict_in_words(self.certificate, self.plan, self.result, self.closest)
-        return verdict + left_out_in_words(self.left_out, "\n")
+        optimism = optimism_in_words(self.plan, self.result, self.validation, "\n")
+        return verdict + optimism + left_out_in_words(self.left_out, "\n")
 
     def report(self, path: str | Path) -> Path:
         """Write a page that shows the selection, for people. It needs no network.

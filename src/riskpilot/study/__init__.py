@@ -26,6 +26,7 @@ from riskpilot.study.questions.audit import audit, verify
 from riskpilot.study.questions.question_ledger import ledger
 from riskpilot.study.recertifying import recertify
 from riskpilot.study.sampler import GuidedSampler, sampler_for, search_snapshot
+from riskpilot.study.settling import StopWhenSettled
 from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.study.space import Space, check_choices, from_unit, n_values, to_unit
 from riskpilot.study.status import QuestionStatus, RiskStatus, Status, study_status
@@ -43,6 +44,7 @@ __all__ = [
     "RiskStatus",
     "Space",
     "Status",
+    "StopWhenSettled",
     "add_from_file",
     "adopt",
     "as_storage",

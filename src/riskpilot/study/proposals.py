@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy.spatial import KDTree
 
 from riskpilot.common.arrays import FloatArray
-from riskpilot.study.space import Space
+from riskpilot.study.space import Space, with_numbers
 
 # Proposals closer than this to an evaluated configuration would only repeat it.
 _SAME = 1e-4
@@ -25,7 +25,7 @@ def best_new_point(
 
     ``scores``: the values at the cover, shape (len(cover),).
     """
-    taken_tree = KDTree(taken)
+    taken_tree = KDTree(with_numbers(taken))
     new = _is_new(cover, taken_tree)
     if not new.any():
         return None
@@ -43,5 +43,5 @@ def best_new_point(
 
 def _is_new(candidates: FloatArray, taken: KDTree) -> npt.NDArray[np.bool_]:
     """Tell which candidates differ from everything tried so far in some coordinate, (n,)."""
-    gaps, _ = taken.query(candidates, p=np.inf, distance_upper_bound=2 * _SAME)
+    gaps, _ = taken.query(with_numbers(candidates), p=np.inf, distance_upper_bound=2 * _SAME)
     return np.asarray(gaps > _SAME)

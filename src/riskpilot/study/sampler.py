@@ -20,16 +20,25 @@ from riskpilot.problem import Problem
 from riskpilot.search import (
     GUIDED,
     MOST_OBSERVATIONS,
+    Outlook,
     Strategy,
     acquisition,
     check_delta_prime,
+    check_doubt,
     default_pool_size,
     guided_reference,
+    outlook,
     uniform,
     without_limits,
 )
 from riskpilot.study.kept.records import problem_of, settings_of
-from riskpilot.study.kept.trials import PROPOSAL_KEY, has_losses, shared_space, trials_of
+from riskpilot.study.kept.trials import (
+    PROPOSAL_KEY,
+    finished_with_losses,
+    has_losses,
+    study_space,
+    trials_of,
+)
 from riskpilot.study.proposals import best_new_point
 from riskpilot.study.space import Space, from_unit
 from riskpilot.study.storages import (
@@ -38,7 +47,7 @@ from riskpilot.study.storages import (
     set_trial_state,
     set_trial_system_attr,
 )
-from riskpilot.study.survey import Survey, survey, with_pending
+from riskpilot.study.survey import Survey, branched_space, survey, with_pending
 
 LARGEST_SEED = 2**64 - 1
 # No study has more trials than this; a larger pool would only fill the memory.
@@ -60,6 +69,9 @@ class GuidedSampler(BaseSampler):
         The size of the initial pool; by default 2 for one parameter, 7 for two, 15 for more.
     delta_prime : float, optional
         The width of the region of interest; smaller is wider. By default that of the strategy.
+    doubt : float, optional
+        By what share of a risk validation may on average be too optimistic, for instance because
+        models were stopped early on it; 0 trusts it. By default that of the strategy.
     seed : int, optional
         The same seed gives the same proposals; by default one is drawn.
     strategy : Strategy, default GUIDED
@@ -87,15 +99,19 @@ class GuidedSampler(BaseSampler):
         *,
         n_startup_trials: int | None = None,
         delta_prime: float | None = None,
+        doubt: float | None = None,
         seed: int | None = None,
         strategy: Strategy = GUIDED,
         n_calibration: int | None = None,
     ) -> None:
         _check_settings(problem, n_startup_trials, delta_prime, n_calibration, seed, strategy)
+        if doubt is not None:
+            check_doubt(doubt)
         self._problem = problem
         self._n_startup_trials = n_startup_trials
         self._strategy = strategy
         self._delta_prime = float(strategy.delta_prime if delta_prime is None else delta_prime)
+        self._doubt = float(strategy.doubt if doubt is None else doubt)
         self._n_calibration = n_calibration
         fresh = int(np.random.default_rng().integers(2**31))
         self._seed = fresh if seed is None else int(seed)
@@ -141,7 +157,7 @@ class GuidedSampler(BaseSampler):
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         trials = trials_of(study)
-        space = shared_space(study)
+        space = study_space(study)
         if trial.number < self._pool_size(space) or not _enough(trials):
             return {}
         return space
@@ -156,9 +172,10 @@ class GuidedSampler(BaseSampler):
         rng = self._rng(trial, "proposal")
         with one_thread():
             # Other workers need not wait while this one reads the trials and fits its surrogates.
-            cover = Space(search_space).cover(rng)
             others = [other for other in trials_of(study) if other.number != trial.number]
-            fitted = self._survey(others, problem, search_space, cover)
+            space = branched_space(others, search_space)
+            cover = space.cover(rng)
+            fitted = self._survey(others, problem, space, cover)
             while True:
                 # One worker at a time decides: the next one sees this proposal before it does.
                 with exclusive(study) as is_held:
@@ -189,7 +206,7 @@ class GuidedSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        size = self._pool_size(shared_space(study))
+        size = self._pool_size(study_space(study))
         rng = self._rng(None, param_name)
         pool = self._strategy.pool if trial.number < size else uniform
         # A safe configuration that was enqueued first takes the place of the lowest values.
@@ -208,39 +225,63 @@ class GuidedSampler(BaseSampler):
         Returns
         -------
         SearchOutline or None
-            None where there are too few trials, or trials with different parameters.
+            None where there are too few trials.
         """
         trials = trials_of(study)
-        space = shared_space(study)
-        done = [trial for trial in trials if has_losses(trial)]
-        if not space or len(done) < 2:
+        search_space = study_space(study)
+        done = finished_with_losses(trials)
+        if not search_space or len(done) < 2:
             return None
-        if not all(space.keys() <= t.params.keys() for t in done):
-            return None
-        cover = Space(space).cover(np.random.default_rng(self._seed))
+        space = branched_space(trials, search_space)
+        cover = space.cover(np.random.default_rng(self._seed))
         fitted = self._survey(trials, problem, space, cover)
         means = fitted.model.means(fitted.space.encode(cover))
         known = (fitted.region, means, fitted.model.observations.values)
         reference = self._strategy.reference(*known)
         if not np.isfinite(reference).all():  # soft edges: draw where the paper's would be
             reference = guided_reference(*known)
-        size = self._pool_size(space)
+        size = self._pool_size(search_space)
         return SearchOutline(
             intervals=tuple(fitted.region),
             reference=tuple(map(float, reference)),
             pool=tuple(t.number < size for t in done),
         )
 
+    def outlook(self, study: optuna.Study) -> Outlook | None:
+        """Look ahead: what the next evaluation may bring, from validation data alone.
+
+        Parameters
+        ----------
+        study : optuna.Study
+            The study that is searched.
+
+        Returns
+        -------
+        Outlook or None
+            None where there are too few trials, or open limits.
+        """
+        problem = problem_of(study, otherwise=self._problem)
+        trials, search_space = trials_of(study), study_space(study)
+        pool = self._pool_size(search_space)
+        n_done = len(finished_with_losses(trials))
+        if problem.has_open_limits or not search_space or n_done < max(pool, 2):
+            return None
+        with one_thread():
+            space = branched_space(trials, search_space)
+            cover = space.cover(np.random.default_rng(self._seed))
+            known = with_pending(self._survey(trials, problem, space, cover), trials)
+            return outlook(known.model, known.region, known.space.encode(cover), self._strategy)
+
     def _survey(
         self,
         trials: Sequence[FrozenTrial],
         problem: Problem,
-        search_space: dict[str, BaseDistribution],
+        space: Space,
         cover: FloatArray,
         most: int = MOST_OBSERVATIONS,
     ) -> Survey:
         """Fit surrogates to at most so many finished trials, and find the region of interest."""
-        return survey(trials, problem, search_space, cover, self._region, most)
+        return survey(trials, problem, space, cover, self._region, most)
 
     def _region(self, validation: ValidationLosses, n_calibration: int | None) -> list[Interval]:
         """Compute the region of interest, for as many calibration examples as evaluations bring."""
@@ -249,6 +290,7 @@ class GuidedSampler(BaseSampler):
             n_calibration or self._n_calibration,
             region_family=self._strategy.region_family,
             delta_prime=self._delta_prime,
+            doubt=self._doubt,
         )
 
     def _pool_size(self, space: dict[str, BaseDistribution]) -> int:
@@ -310,7 +352,7 @@ def _enough(trials: Iterable[FrozenTrial]) -> bool:
 def search_snapshot(study: optuna.Study, problem: Problem) -> SearchOutline | None:
     """Return what the search of a study looked like at its end: region, reference point, pool.
 
-    None where that is not known (another sampler, too few trials, a mixed space).
+    None where that is not known (another sampler, too few trials).
     """
     sampler = study.sampler
     if not isinstance(sampler, GuidedSampler) or problem.has_open_limits:

@@ -27,12 +27,13 @@ def smoothed_risks(
     The smallest of many noisy means is small by luck, too, and the surrogate's posterior mean at
     the same configuration says so; where the surrogate does not fit, the mean does. The larger of
     both counts: a configuration is safe when its own examples and its neighbours agree. None where
-    configurations cannot be compared: they have different parameters, or there are too few.
+    configurations cannot be compared: they have parameters that the space does not have, or there
+    are too few. A configuration need not have all parameters of the space.
     Of more than ``most`` configurations, each leans on a block of its neighbours.
     """
     if len(configs) < _ENOUGH_TO_SMOOTH or not space:
         return None
-    if any(config.keys() != space.keys() for config in configs):
+    if any(not config.keys() <= space.keys() for config in configs):
         return None
     places = Space(space)
     x = places.encode(np.array([places.point(config) for config in configs]))

@@ -1,10 +1,14 @@
-"""A search space of Optuna distributions as a unit cube that surrogates understand."""
+"""A search space of Optuna distributions as a unit cube that surrogates understand.
+
+A space may be a tree: some parameters are active under a condition alone. Where one is not active,
+its coordinate is NaN.
+"""
 
 import contextlib
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +22,7 @@ from optuna.distributions import (
 from riskpilot.common import canonical, plain_configs
 from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import RiskpilotError, StudyError, shown
+from riskpilot.study.branches import Branches, learned_branches
 
 _ENUMERATE_UP_TO = 4096
 _WHOLE = 10**9  # characters: a value is compared in full, however long
@@ -118,20 +123,44 @@ def _hashable(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Space:
-    """Named distributions. Points are rows of unit coordinates, one column per parameter."""
+    """Named distributions. Points are rows of unit coordinates, one column per parameter.
+
+    ``branches``: which parameters are active where; None where all of them always are.
+    """
 
     distributions: Mapping[str, BaseDistribution]
+    branches: Branches | None = None
+
+    def learned_from(self, points: FloatArray) -> "Space":
+        """Return the space whose branches are those of evaluated points, in their order, (n, d)."""
+        kinds = enumerate(self.distributions.values())
+        parents = [column for column, dist in kinds if n_values(dist) < math.inf]
+        return replace(self, branches=learned_branches(points, parents))
 
     def point(self, params: Mapping[str, Any]) -> FloatArray:
         """Compute the unit coordinates of a configuration, shape (d,)."""
-        return np.array([to_unit(dist, params[name]) for name, dist in self.distributions.items()])
+        return np.array(
+            [
+                to_unit(dist, params[name]) if name in params else math.nan
+                for name, dist in self.distributions.items()
+            ]
+        )
 
     def config(self, point: FloatArray) -> dict[str, Any]:
         """Find the configuration at unit coordinates, shape (d,)."""
         return {
             name: from_unit(dist, float(u))
             for (name, dist), u in zip(self.distributions.items(), point, strict=True)
+            if not math.isnan(u)
         }
+
+    def is_whole(self, params: Mapping[str, Any]) -> bool:
+        """Tell whether a configuration has all the parameters that are active in it."""
+        if self.branches is None:
+            return self.distributions.keys() <= params.keys()
+        point = self.point(params)[None]
+        expected = ~np.isnan(self.branches.masked(np.nan_to_num(point, nan=0.5)))
+        return bool((expected <= ~np.isnan(point)).all())
 
     def cover(self, rng: np.random.Generator) -> FloatArray:
         """Make points that cover the space: all of a small discrete one, else Sobol points."""
@@ -142,7 +171,7 @@ class Space:
                 [to_unit(dist, from_unit(dist, u)) for u in _places(dist, int(size))]
                 for dist, size in zip(self.distributions.values(), sizes, strict=True)
             ]
-            return np.array(list(itertools.product(*axes)))
+            return self._distinct(self.masked(np.array(list(itertools.product(*axes)))))
         if d == 1:
             return self.snap(np.linspace(0.0, 1.0, 1025)[:, None])
         # Only a search over such a space needs scipy.stats, which is slow to import.
@@ -152,12 +181,15 @@ class Space:
         corners = np.array(list(itertools.product((0.0, 1.0), repeat=min(d, 6))))
         filled = np.where(rng.random((len(corners), d)) < 0.5, 0.0, 1.0)
         filled[:, : corners.shape[1]] = corners
-        return self.snap(np.vstack([sobol, filled]))
+        return self._distinct(self.snap(np.vstack([sobol, filled])))
 
     def near(
         self, points: FloatArray, scale: float, n: int, rng: np.random.Generator
     ) -> FloatArray:
-        """Draw ``n`` points around each of ``points``; choices are drawn anew now and then."""
+        """Draw ``n`` points around each of ``points``; choices are drawn anew now and then.
+
+        Where a point moves to another branch, the parameters that become active are drawn anew.
+        """
         d = len(self.distributions)
         centres = np.repeat(points, n, axis=0)
         moved = centres + scale * rng.standard_normal(centres.shape)
@@ -165,29 +197,53 @@ class Space:
             if isinstance(dist, CategoricalDistribution):
                 redraw = rng.random(len(moved)) < 1 / (d + 1)
                 moved[:, i] = np.where(redraw, rng.random(len(moved)), centres[:, i])
+        inactive = np.isnan(centres)
+        moved[inactive] = rng.random(int(inactive.sum()))
         return self.snap(np.clip(moved, 0.0, 1.0))
 
     def snap(self, points: FloatArray) -> FloatArray:
-        """Move coordinates to values that exist."""
+        """Move coordinates to values that exist; those of inactive parameters become NaN."""
         snapped = points.copy()
         for i, dist in enumerate(self.distributions.values()):
             if n_values(dist) < math.inf:
                 unique, where = np.unique(points[:, i], return_inverse=True)
                 places = np.array([to_unit(dist, from_unit(dist, float(u))) for u in unique])
                 snapped[:, i] = places[where]
-        return snapped
+        return self.masked(snapped)
 
     def encode(self, points: FloatArray) -> FloatArray:
-        """Compute coordinates for the surrogate: each choice of a categorical becomes a column."""
+        """Compute coordinates for the surrogate: each choice of a categorical becomes a column.
+
+        A parameter that is not active stands in the middle, or has none of its choices, so that
+        two configurations of one branch differ in their active parameters alone.
+        """
         columns: list[FloatArray] = []
         for i, dist in enumerate(self.distributions.values()):
+            inactive = np.isnan(points[:, i])
             if isinstance(dist, CategoricalDistribution):
                 k = len(dist.choices)
-                index = np.minimum((points[:, i] * k).astype(int), k - 1)
-                columns.extend(np.eye(k)[index].T / math.sqrt(2))  # two choices lie 1 apart
+                index = np.minimum((np.where(inactive, 0.0, points[:, i]) * k).astype(int), k - 1)
+                chosen = np.where(inactive[:, None], 0.0, np.eye(k)[index])
+                columns.extend(chosen.T / math.sqrt(2))  # two choices lie 1 apart
             else:
-                columns.append(points[:, i])
+                columns.append(np.where(inactive, 0.5, points[:, i]))
         return np.column_stack(columns)
+
+    def masked(self, points: FloatArray) -> FloatArray:
+        """Set the coordinates of parameters that are not active to NaN."""
+        return points if self.branches is None else self.branches.masked(points)
+
+    def _distinct(self, points: FloatArray) -> FloatArray:
+        """Leave out points of a tree that differ in parameters that are not active alone."""
+        if self.branches is None:
+            return points
+        _, first = np.unique(with_numbers(points), axis=0, return_index=True)
+        return points[np.sort(first)]
+
+
+def with_numbers(points: FloatArray) -> FloatArray:
+    """Put numbers outside [0, 1] where parameters are not active, for comparisons of places."""
+    return np.nan_to_num(points, nan=-1.0)
 
 
 def _places(distribution: BaseDistribution, size: int) -> FloatArray:

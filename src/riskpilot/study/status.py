@@ -12,9 +12,11 @@ from riskpilot.common import for_programs
 from riskpilot.errors import shown
 from riskpilot.guarantee import region_of
 from riskpilot.problem import Problem
+from riskpilot.search import Outlook
 from riskpilot.study.kept.records import ERROR_KEY, Record, problem_of, settings_of, validation_of
 from riskpilot.study.kept.trials import finished_among, n_calibration_of, trials_of
 from riskpilot.study.questions.question_ledger import ledger, outcomes
+from riskpilot.study.sampler import GuidedSampler
 from riskpilot.study.storages import has_heartbeat, seconds_between, seconds_running
 
 _DIED = "no error was recorded: its worker died"
@@ -93,7 +95,8 @@ class Status:
     ``states``: how many trials are in each state; ``left_out``: the numbers of finished trials that
     carry no losses and cannot be selected; ``seconds``: the time that all evaluations took
     together; ``running``: the trials under way, longest first; ``heartbeats``: whether the storage
-    knows which of them are alive; ``spent``: the shares of delta used so far.
+    knows which of them are alive; ``spent``: the shares of delta used so far; ``outlook``: what one
+    more evaluation is expected to bring, where the search can tell.
     """
 
     study: str
@@ -110,6 +113,7 @@ class Status:
     heartbeats: bool
     questions: tuple[QuestionStatus, ...]
     spent: float
+    outlook: Outlook | None
 
     def to_json(self) -> dict[str, Any]:
         """Write the status as plain JSON; what JSON does not have becomes a text."""
@@ -141,7 +145,14 @@ def study_status(study: optuna.Study) -> Status:
         heartbeats=has_heartbeat(study),
         questions=questions,
         spent=sum(question.spend for question in questions),
+        outlook=_outlook(study),
     )
+
+
+def _outlook(study: optuna.Study) -> Outlook | None:
+    """Ask the sampler what one more evaluation may bring; only the guided one can tell."""
+    sampler = study.sampler
+    return sampler.outlook(study) if isinstance(sampler, GuidedSampler) else None
 
 
 def _running(trials: list[FrozenTrial]) -> tuple[Running, ...]:

@@ -1,7 +1,7 @@
 """What the trials of a study show to the search: surrogates, region of interest, places tried."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +22,12 @@ from riskpilot.search import (
 )
 from riskpilot.study.kept.records import Record, validation_of
 from riskpilot.study.kept.remembered import Remembered
-from riskpilot.study.kept.trials import comparable, finished_among, n_calibration_of, nothing_new
+from riskpilot.study.kept.trials import (
+    finished_among,
+    finished_with_losses,
+    n_calibration_of,
+    nothing_new,
+)
 from riskpilot.study.space import Space, to_unit
 
 Region = Callable[[ValidationLosses, int | None], list[Interval]]
@@ -44,10 +49,17 @@ class Survey:
     known: frozenset[int]
 
 
+def branched_space(
+    trials: Iterable[FrozenTrial], search_space: Mapping[str, BaseDistribution]
+) -> Space:
+    """Return a space that knows which parameters are active where, as finished trials show it."""
+    return Space(search_space).learned_from(_points(finished_with_losses(trials), search_space))
+
+
 def survey(
     trials: Sequence[FrozenTrial],
     problem: Problem,
-    search_space: Mapping[str, BaseDistribution],
+    space: Space,
     cover: FloatArray,
     region_of: Region,
     most: int = MOST_OBSERVATIONS,
@@ -57,10 +69,8 @@ def survey(
     ``cover``: points that cover the space, (n, d). Of more than ``most`` trials, those that tell
     most are fitted. Trials that are not finished are left to `with_pending`.
     """
-    space = Space(search_space)
-    done = comparable(trials, search_space)
-    places = [_coordinates(trial) for trial in done]
-    points = np.array([[place[name] for name in search_space] for place in places])
+    done = finished_with_losses(trials)
+    points = _points(done, space.distributions)
     x = space.encode(points)
     rows = _rows(problem, done, x, space.encode(cover), region_of, most)
     records = _records(done, rows)
@@ -82,10 +92,10 @@ def with_pending(fitted: Survey, trials: Sequence[FrozenTrial]) -> Survey:
     The latest of them count as observations that met their means; all of them count as tried.
     """
     space = fitted.space
-    configs = nothing_new(trials, space.distributions, fitted.known)
+    configs = nothing_new(trials, space.is_whole, fitted.known)
     if not configs:
         return fitted
-    points = np.array([space.point(config) for config in configs])
+    points = space.masked(np.array([space.point(config) for config in configs]))
     pending = space.encode(points[-MOST_OBSERVATIONS:])
     observations = replace(fitted.model.observations, pending=pending)
     return replace(
@@ -117,6 +127,15 @@ def _rows(
 def _records(done: Sequence[FrozenTrial], rows: IntArray) -> Sequence[Record]:
     """Read the records of some trials."""
     return finished_among(done[row] for row in rows).records
+
+
+def _points(
+    trials: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
+) -> FloatArray:
+    """Compute the unit coordinates of trials, NaN for parameters that one has not, (n, d)."""
+    places = [_coordinates(trial) for trial in trials]
+    rows = [[place.get(name, math.nan) for name in search_space] for place in places]
+    return np.array(rows).reshape(len(rows), len(search_space))
 
 
 def _unit_coordinates(trial: FrozenTrial) -> dict[str, float]:

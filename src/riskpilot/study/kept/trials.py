@@ -1,13 +1,12 @@
 """The trials of a study as search, selection and status see them: finished, running, failed."""
 
 import weakref
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution
-from optuna.search_space import IntersectionSearchSpace
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.study.kept.records import RECORD_KEY, Record, record_of
@@ -16,14 +15,15 @@ from riskpilot.study.storages import trials_of
 __all__ = [
     "PROPOSAL_KEY",
     "Finished",
-    "comparable",
     "finished",
     "finished_among",
+    "finished_with_losses",
     "has_losses",
     "n_calibration_of",
     "nothing_new",
-    "shared_space",
+    "space_of",
     "split_trials",
+    "study_space",
     "trials_of",
 ]
 
@@ -45,15 +45,45 @@ class Finished:
     without_losses: tuple[int, ...]
 
 
-def shared_space(study: optuna.Study) -> dict[str, BaseDistribution]:
-    """Return the parameters that all finished trials of a study have, with their ranges."""
-    return _shared_spaces.setdefault(study, IntersectionSearchSpace()).calculate(study)
+def study_space(study: optuna.Study) -> dict[str, BaseDistribution]:
+    """Return the parameters that finished trials of a study have, with their ranges.
+
+    A trial need not have all of them. A parameter whose range is not the same in all trials that
+    have it is left out.
+    """
+    return _study_spaces.setdefault(study, _SpaceSoFar()).after(trials_of(study))
 
 
-# Optuna looks only at the trials that are new since it was asked before.
-_shared_spaces: weakref.WeakKeyDictionary[optuna.Study, IntersectionSearchSpace] = (
-    weakref.WeakKeyDictionary()
-)
+def space_of(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
+    """Return the parameters that finished ones of some trials have, as `study_space` does."""
+    return _SpaceSoFar().after(trials)
+
+
+class _SpaceSoFar:
+    """The parameters of the trials that were looked at; each finished trial is looked at once."""
+
+    def __init__(self) -> None:
+        self._n_settled = 0  # all trials before are finished and were looked at
+        self._found: dict[str, BaseDistribution] = {}
+        self._changing: set[str] = set()
+
+    def after(self, trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
+        """Look at what is new among all trials, and return the parameters by their names."""
+        n_settled = self._n_settled
+        for place, trial in enumerate(trials[n_settled:], n_settled):
+            if trial.state == TrialState.COMPLETE:
+                for name, distribution in trial.distributions.items():
+                    if self._found.setdefault(name, distribution) != distribution:
+                        self._changing.add(name)
+            if trial.state.is_finished() and place == n_settled:
+                n_settled += 1
+        # Threads may look at the same trials at once, which finds the same.
+        self._n_settled = n_settled
+        found, changing = dict(self._found), set(self._changing)
+        return {name: found[name] for name in sorted(found.keys() - changing)}
+
+
+_study_spaces: weakref.WeakKeyDictionary[optuna.Study, _SpaceSoFar] = weakref.WeakKeyDictionary()
 
 
 def finished(study: optuna.Study) -> Finished:
@@ -77,12 +107,9 @@ def n_calibration_of(records: Sequence[Record], stated: int | None) -> int | Non
     return next((r.n_calibration for r in reversed(records) if r.n_calibration), stated)
 
 
-def comparable(
-    trials: Iterable[FrozenTrial], search_space: Mapping[str, BaseDistribution]
-) -> list[FrozenTrial]:
-    """Return the finished trials that carry losses and have every parameter of a search space."""
-    names = search_space.keys()
-    return [trial for trial in trials if has_losses(trial) and names <= trial.params.keys()]
+def finished_with_losses(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
+    """Return those of some trials that are finished and carry losses."""
+    return [trial for trial in trials if has_losses(trial)]
 
 
 def has_losses(trial: FrozenTrial) -> bool:
@@ -92,15 +119,16 @@ def has_losses(trial: FrozenTrial) -> bool:
 
 def nothing_new(
     trials: Sequence[FrozenTrial],
-    search_space: Mapping[str, BaseDistribution],
+    is_whole: Callable[[Mapping[str, Any]], bool],
     known: Container[int | None],
 ) -> list[dict[str, Any]]:
     """Return the configurations that will bring nothing new, and that proposals stay away from.
 
     Other workers evaluate them, are about to, or have just done so; they wait in line, because a
     worker died; or they failed and would probably fail again. They count as if they had met their
-    means, so that proposals leave their neighbourhood, too. ``known``: the numbers of the trials
-    whose results are known, and of the one that asks.
+    means, so that proposals leave their neighbourhood, too. ``is_whole``: tells whether a
+    configuration has all its parameters, which a trial that has just begun has not. ``known``: the
+    numbers of the trials whose results are known, and of the one that asks.
     """
     # A trial whose worker died says nothing about its configuration, which another one tries.
     histories = [trial.system_attrs.get("retry_history") for trial in trials]
@@ -114,7 +142,7 @@ def nothing_new(
         if failed or trial.state in _TO_BE_EVALUATED or has_losses(trial):
             proposed = trial.system_attrs.get(PROPOSAL_KEY)
             params = {**(proposed if isinstance(proposed, Mapping) else {}), **trial.params}
-            if search_space.keys() <= params.keys():
+            if is_whole(params):
                 found.append(params)
     return found
 
@@ -126,7 +154,9 @@ def split_trials(
 
     ``current``: the number of the trial that asks.
     """
+    names = search_space.keys()
     trials = trials_of(study)
-    done = [trial for trial in comparable(trials, search_space) if trial.number != current]
+    others = [trial for trial in trials if trial.number != current]
+    done = [trial for trial in others if has_losses(trial) and names <= trial.params.keys()]
     known = {current, *(trial.number for trial in done)}
-    return finished_among(done), nothing_new(trials, search_space, known)
+    return finished_among(done), nothing_new(trials, lambda p: names <= p.keys(), known)

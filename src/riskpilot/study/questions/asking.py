@@ -8,7 +8,6 @@ from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
-from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial
 
 from riskpilot.common import parse, plain_configs
@@ -49,7 +48,7 @@ from riskpilot.study.kept.records import (
     validation_of,
     write_calibration,
 )
-from riskpilot.study.kept.trials import finished
+from riskpilot.study.kept.trials import finished, space_of
 from riskpilot.study.questions.question_ledger import enter, ledger, note_outcome
 from riskpilot.study.sampler import search_snapshot
 from riskpilot.study.smoothing import smoothed_risks
@@ -295,7 +294,7 @@ def settle(
     tested = asked.spending(spend)
     validation = validation_of(tested, records)
     params = [trial.params for trial in trials]
-    space = intersection_search_space(list(trials))
+    space = space_of(trials)
     judged = judged_in(study, trials, [JUDGE in record.artifacts for record in records])
     helped = judged_risks(tested, judges_of(study, trials[:1])) if judged else ()
     estimates = smoothed_risks(space, params, validation) if smooth else None

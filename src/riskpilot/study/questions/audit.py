@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import optuna
-from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial
 
 from riskpilot.common import canonical, nearly_equal, parse, plain, signed_files
@@ -41,7 +40,7 @@ from riskpilot.selection import (
 )
 from riskpilot.study.as_tables import is_storage, open_study, study_losses, validation_table
 from riskpilot.study.kept.records import Record, problem_of, record_again, settings_of
-from riskpilot.study.kept.trials import Finished, finished
+from riskpilot.study.kept.trials import Finished, finished, space_of
 from riskpilot.study.labels.kept import label_table
 from riskpilot.study.questions.asking import judges_of, space_as_json, space_from_json
 from riskpilot.study.questions.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
@@ -363,7 +362,7 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
     judge = None
     if certificate.judge is not None:
         judge = judges_of(study, [trials[row] for row in rows])
-    space = space_as_json(intersection_search_space(trials))
+    space = space_as_json(space_of(trials))
     numbers = [trial.number for trial in trials]
     brought = Brought(
         table.validation, table.calibration, table.configs, space, use_of(entry), numbers, judge

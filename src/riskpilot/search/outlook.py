@@ -1,0 +1,61 @@
+"""What may still be gained: the worth of the next evaluation, in units of the free objective."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from riskpilot.common.arrays import FloatArray
+from riskpilot.guarantee import Interval
+from riskpilot.search.acquisition import score
+from riskpilot.search.choices import chance_to_pass, posterior_front
+from riskpilot.search.hypervolume import improvement_over
+from riskpilot.search.model import Model
+from riskpilot.search.strategies import Strategy
+
+# The posterior of the objectives at a place is averaged over so many draws.
+_DRAWS = 32
+# The average is taken at so many places that the search would go to next.
+_PLACES = 8
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a search has found so far, and what its next evaluation may bring.
+
+    Attributes
+    ----------
+    gain : float
+        How much better the free objective of the choice is expected to be after the next
+        evaluation: a mean over what it may show and over what may pass on calibration data.
+    chance : float
+        The chance to pass of the evaluation that is most likely to pass.
+    free : float or None
+        The smallest free objective among evaluations that are more likely to pass than not; None
+        where there is none.
+    """
+
+    gain: float
+    chance: float
+    free: float | None
+
+
+def outlook(model: Model, region: Sequence[Interval], x: FloatArray, strategy: Strategy) -> Outlook:
+    """Look ahead from what a fitted model knows; ``x``: points that cover the space, (n, d)."""
+    transform = chance_to_pass(region, 0.0)
+    front = posterior_front(model)
+    passing = np.prod(1 - transform(front)[:, :-1], axis=1)
+    likely = passing >= 0.5
+    free = float(front[likely, -1].min()) if likely.any() else None
+    worst = max(float(front[:, -1].max()), float(model.observations.values[:, -1].max()))
+    reference = transform(np.append(np.full(len(region), np.inf), worst)[None])[0]
+    added = improvement_over(transform(front), reference)
+    # Where the search would go next: it is steered by the means, and so is what it will find.
+    scores, _ = score(model, region, x, strategy)
+    means, stds = model.means_and_stds(x[np.argsort(-scores)[:_PLACES]])
+    half = np.random.default_rng(0).standard_normal((_DRAWS // 2, means.shape[1]))
+    draws = np.vstack([half, -half])  # the same at every look, and even about the mean
+    gains = np.zeros(len(means))
+    for draw in draws:
+        gains += added(transform(means + draw * stds)) / _DRAWS
+    return Outlook(float(gains.max()), float(passing.max()), free)

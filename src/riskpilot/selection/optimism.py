@@ -1,0 +1,50 @@
+"""Whether calibration data shows that validation data was too optimistic, once both are open."""
+
+import numpy as np
+
+from riskpilot.guarantee import TestPlan, TestResult
+from riskpilot.losses import ValidationLosses
+
+# From so many standard errors on it is said: chance alone reaches them in 1 selection of 160.
+_TOLD = 2.5
+
+
+def optimism_in_words(
+    plan: TestPlan, result: TestResult, validation: ValidationLosses, before: str = ""
+) -> str:
+    """Say which risks were lower on validation than chance explains, and what to do about it.
+
+    The candidates share their examples, so that the middle one speaks for all of them. Returns an
+    empty text where nothing is to be said.
+    """
+    if result.calibration is None or validation.n_examples == 0:
+        return ""
+    rows, held_out = list(plan.order), list(result.rows)
+    hoped, found = validation.values[rows], result.calibration.values[held_out]
+    errors = np.hypot(
+        validation.standard_errors[rows], result.calibration.standard_errors[held_out]
+    )
+    lines = []
+    for i, risk in enumerate(plan.problem.risks):
+        known = np.isfinite(found[:, i] - hoped[:, i]) & (errors[:, i] > 0)
+        if not known.any():
+            continue
+        missed = (found[known, i] - hoped[known, i]) / errors[known, i]
+        middle = int(np.argsort(missed)[len(missed) // 2])
+        if missed[middle] < _TOLD:
+            continue
+        low, high = hoped[known, i][middle], found[known, i][middle]
+        lines.append(
+            f"Validation was too optimistic about {risk.title}: {low:.4g} there, {high:.4g} on "
+            f"calibration data for the candidate in the middle, {missed[middle]:.1f} standard "
+            f"errors apart. The promise stands, but candidates were picked by numbers that were "
+            f"too good: validate on examples that models were not tuned or stopped on and that "
+            f"are as recent, or tell a search: GuidedSampler(problem, doubt={_doubt(low, high)})."
+        )
+    return before + "\n".join(lines) if lines else ""
+
+
+def _doubt(low: float, high: float) -> float:
+    """Suggest a doubt that expects what was seen: the share by which validation was too low."""
+    share = (high - low) / abs(high) if high else 0.5
+    return round(float(np.clip(share, 0.05, 0.5)), 2)

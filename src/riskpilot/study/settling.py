@@ -1,0 +1,70 @@
+"""When to stop: a callback that ends a study whose next evaluation is not worth it."""
+
+import optuna
+from optuna.trial import FrozenTrial
+
+from riskpilot.errors import ProblemError, StudyError, shown
+from riskpilot.guarantee import as_number
+from riskpilot.study.sampler import GuidedSampler
+
+# A single look may be flat by luck; so many in a row are not.
+_LOOKS = 2
+
+
+class StopWhenSettled:
+    """End a study when its next evaluation is not expected to gain enough.
+
+    A callback for ``study.optimize``. After each trial it asks the sampler by how much the free
+    objective of the choice is expected to fall with one more evaluation, and ends the study when
+    that is below ``gain`` twice in a row. It never ends a study before something is more likely to
+    pass on calibration data than not. Only validation data is seen, so that the guarantee holds
+    however the study ends.
+
+    Parameters
+    ----------
+    gain : float
+        The smallest expected gain that is worth an evaluation, in the units of the free objective.
+
+    Raises
+    ------
+    ProblemError
+        If ``gain`` is not a number above 0.
+
+    Examples
+    --------
+    >>> import numpy as np, riskpilot as rp
+    >>> problem = rp.Problem([rp.Risk("error", 0.2)], minimize="cost")
+    >>> study = rp.create_study(problem, seed=0, safe={"x": 0.0})
+    >>> draws = np.random.default_rng(0).random((2, 2000))
+    >>> def evaluate(trial):
+    ...     x = trial.suggest_float("x", 0, 1)
+    ...     errors = draws < 0.5 * x
+    ...     return rp.Evaluation({"error": errors[0], "cost": 1 - x}, {"error": errors[1]})
+    >>> stop = rp.StopWhenSettled(gain=0.005)
+    >>> study.optimize(rp.objective(study, evaluate), n_trials=50, callbacks=[stop])
+    >>> len(study.trials) < 20
+    True
+    """
+
+    def __init__(self, gain: float) -> None:
+        number = as_number(gain)
+        if number is None or not number > 0:
+            raise ProblemError(
+                f"gain is the smallest gain of the free objective that is worth an evaluation and "
+                f"must be above 0, but it is {shown(gain)}. Use about 1 % of the free objective."
+            )
+        self._gain = float(number)
+        self._looks = 0
+
+    def __call__(self, study: optuna.Study, trial: FrozenTrial) -> None:
+        """Look ahead after a trial, and stop the study where it is settled."""
+        if not isinstance(study.sampler, GuidedSampler):
+            raise StudyError(
+                f"StopWhenSettled asks the guided sampler what may still be gained, but this study "
+                f"has a {type(study.sampler).__name__}. Leave sampler out of create_study."
+            )
+        ahead = study.sampler.outlook(study)
+        settled = ahead is not None and ahead.free is not None and ahead.gain < self._gain
+        self._looks = self._looks + 1 if settled else 0
+        if self._looks >= _LOOKS:
+            study.stop()

@@ -1,0 +1,41 @@
+"""After the test, the message says where validation had been too optimistic."""
+
+import numpy as np
+import pytest
+
+import riskpilot as rp
+
+PROBLEM = rp.Problem([rp.Risk("error", 0.15)], "cost")
+RATES = np.linspace(0.02, 0.3, 50)[:, None]
+
+
+def selection(seed, thinned, problem=PROBLEM):
+    rng = np.random.default_rng(seed)
+    kept = rng.random(1000) >= thinned
+    return rp.select_from_losses(
+        problem,
+        validation={"error": (rng.random(1000) < RATES) & kept, "cost": 1 - RATES[:, 0]},
+        calibration={"error": rng.random(2000) < RATES},
+    )
+
+
+def test_it_is_said_when_calibration_shows_it():
+    message = str(selection(0, thinned=0.4))
+    assert "Validation was too optimistic about error: " in message
+    assert "standard errors apart. The promise stands" in message
+
+
+def test_chance_alone_is_hardly_ever_blamed():
+    blamed = ["too optimistic" in str(selection(seed, thinned=0.0)) for seed in range(60)]
+    assert sum(blamed) <= 3
+
+
+def test_pessimistic_validation_is_no_complaint():
+    assert "too optimistic" not in str(selection(0, thinned=-1.0))
+
+
+def test_the_advice_is_a_doubt_that_a_sampler_takes():
+    message = str(selection(0, thinned=0.4))
+    doubt = float(message.split("doubt=")[1].split(")")[0])
+    rp.GuidedSampler(PROBLEM, doubt=doubt)
+    assert doubt == pytest.approx(0.4, abs=0.12)

@@ -1,0 +1,70 @@
+"""When to stop: what one more evaluation may bring, and the callback that goes by it."""
+
+import numpy as np
+import optuna
+import pytest
+
+import riskpilot as rp
+from riskpilot.study import study_status
+
+PROBLEM = rp.Problem([rp.Risk("error", 0.2)], "cost")
+DRAWS = np.random.default_rng(0).random((2, 2000))
+
+
+def evaluate(trial, floor=0.0):
+    x = trial.suggest_float("x", 0, 1)
+    errors = floor + 0.5 * x > DRAWS
+    return rp.Evaluation({"error": errors[0], "cost": 1 - x}, {"error": errors[1]})
+
+
+def search(stop, n_trials=40, floor=0.0, problem=PROBLEM, **settings):
+    study = rp.create_study(problem, seed=0, safe={"x": 0.0}, **settings)
+    run = rp.objective(study, lambda trial: evaluate(trial, floor))
+    study.optimize(run, n_trials=n_trials, callbacks=[stop])
+    return study
+
+
+def test_a_search_ends_when_little_can_be_gained_and_sooner_where_more_is_asked():
+    modest, eager = (search(rp.StopWhenSettled(gain=gain)) for gain in (0.001, 0.02))
+    assert len(eager.trials) < len(modest.trials) < 40
+    best = rp.select(modest).plan.free[rp.select(modest).certificate.chosen]
+    assert best < 1 - 0.36  # at x = 0.4 the risk is at its limit
+
+
+def test_a_search_goes_on_as_long_as_nothing_is_likely_to_pass():
+    study = search(rp.StopWhenSettled(gain=1e9), n_trials=12, floor=0.3)
+    assert len(study.trials) == 12
+    ahead = study.sampler.outlook(study)
+    assert ahead.free is None
+    assert ahead.chance < 0.5
+
+
+def test_what_may_be_gained_falls_as_the_search_goes_on():
+    gains = []
+
+    def note(study, trial):
+        if (ahead := study.sampler.outlook(study)) is not None:
+            gains.append(ahead.gain)
+
+    study = search(note, n_trials=15)
+    assert gains[-1] < 0.1 * gains[0]
+    assert study_status(study).outlook.gain == gains[-1]
+
+
+def test_there_is_no_outlook_before_the_pool_is_there_or_while_limits_are_open():
+    assert search(lambda *_: None, n_trials=1).sampler.outlook(search(lambda *_: None, 1)) is None
+    unlimited = rp.Problem([rp.Risk("error")], "cost")
+    study = search(rp.StopWhenSettled(gain=1.0), n_trials=6, problem=unlimited)
+    assert len(study.trials) == 6
+
+
+def test_another_sampler_cannot_tell():
+    sampler = optuna.samplers.RandomSampler(seed=0)
+    with pytest.raises(rp.StudyError, match=r"but this study has a RandomSampler"):
+        search(rp.StopWhenSettled(gain=1.0), sampler=sampler)
+
+
+@pytest.mark.parametrize("gain", [0, -1.0, float("nan"), "1", None, True])
+def test_a_gain_is_a_number_above_zero(gain):
+    with pytest.raises(rp.ProblemError, match="gain is the smallest gain"):
+        rp.StopWhenSettled(gain=gain)
