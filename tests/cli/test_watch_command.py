@@ -222,3 +222,37 @@ def test_recertify_needs_the_numbers_of_trials(storage, tmp_path):
     assert "numbers of the study's trials" in run("recertify", storage, "--losses", path, code=2)
     path.write_text("error\n0\n")
     assert "'trial' is missing" in run("recertify", storage, "--losses", path, code=2)
+
+
+def test_days_with_equal_labels_count_each(certificate, tmp_path):
+    for day in range(1, 5):  # four good days, byte by byte the same
+        pd.DataFrame({"error": [0, 0, 0]}).to_csv(tmp_path / f"day-{day}.csv", index=False)
+    state = tmp_path / "watch.json"
+    options = ("--losses", tmp_path / "day-*.csv", "--state", state)
+    assert "12 new labels from 4 files" in run("watch", certificate, *options)
+    assert "0 new labels from 4 files" in run("watch", certificate, *options)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_rows_without_an_id_are_refused(certificate, tmp_path, ending):
+    frame = pd.DataFrame({"error": [1, 1, 0], "example": ["a", None, None]})
+    path = tmp_path / f"labels.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+    assert "every row needs an id" in run("watch", certificate, "--losses", path, code=2)
+
+
+def test_recertify_goes_by_the_ids_of_the_examples(storage, tmp_path):
+    frame = pd.read_parquet(fresh(tmp_path / "fresh.parquet"))
+    frame["example"] = [f"e{i}" for _ in range(3) for i in range(1_500)]
+    plain, shuffled = tmp_path / "plain.csv", tmp_path / "shuffled.csv"
+    frame.to_csv(plain, index=False)
+    frame.sample(frac=1, random_state=0).to_csv(shuffled, index=False)
+    run("recertify", storage, "--losses", plain, "--study-name", "income")
+    said = run("recertify", storage, "--losses", shuffled, "--study-name", "income")
+    assert "question 2" in said  # the same losses, whatever the order of the rows
+    twice, empty = tmp_path / "twice.csv", tmp_path / "empty.csv"
+    pd.concat([frame, frame]).to_csv(twice, index=False)
+    frame.assign(example=None).to_csv(empty, index=False)
+    for path, says in ((twice, "each once"), (empty, "needs an id in the column example")):
+        said = run("recertify", storage, "--losses", path, "--study-name", "income", code=2)
+        assert says in " ".join(said.split())

@@ -22,13 +22,13 @@ from riskpilot.cli.options import (
     parse_risks,
 )
 from riskpilot.cli.select import finish
-from riskpilot.common import parse
+from riskpilot.common import Array, Places, parse
 from riskpilot.errors import ProblemError, TableError
 from riskpilot.problem import Problem
 from riskpilot.selection import wanted_columns
 from riskpilot.study import open_study, problem_of
 from riskpilot.study import recertify as recertify_study
-from riskpilot.tables import Wanted, read_rows
+from riskpilot.tables import Wanted, column_names, read_rows
 
 EXAMPLES = examples(
     "riskpilot recertify study.db --losses fresh.parquet --out new.json",
@@ -84,18 +84,40 @@ def _by_trial(problem: Problem, path: str) -> dict[int, dict[str, Any]]:
     """Read losses on fresh examples, by the number of the trial."""
     columns = wanted_columns(problem)
     wanted = Wanted(problem.names, columns.texts, columns.numbers, columns.turned)
-    read = read_rows(path, wanted, ("trial",))
-    numbers = read.pop("trial")
+    named = ("trial", "example") if "example" in column_names(path) else ("trial",)
+    read = read_rows(path, wanted, named)
+    numbers, ids = read.pop("trial"), read.pop("example", None)
     odd = next((n for n in numbers if n is None or not n.isdecimal()), None)
     if len(numbers) == 0 or odd is not None or None in numbers:
         raise TableError(
             f"The column trial holds the numbers of the study's trials, but one is {odd!r}. Write "
             f"one row per trial and example, with the number of the trial."
         )
+    rows = {int(n): np.flatnonzero(numbers == n) for n in np.unique(numbers.astype(str))}
+    if ids is not None:
+        rows = _aligned(rows, ids)
     return {
-        int(number): {name: values[numbers == number] for name, values in read.items()}
-        for number in np.unique(numbers.astype(str))
+        number: {name: values[mine] for name, values in read.items()}
+        for number, mine in rows.items()
     }
+
+
+def _aligned(rows: dict[int, Places], ids: Array) -> dict[int, Places]:
+    """Bring the rows of all trials into the order of their examples, which must be the same."""
+    if any(one is None or not str(one).strip() for one in ids):
+        raise TableError(
+            "Every row needs an id in the column example, but one is empty. Fill it, or leave the "
+            "column out and write the examples of every trial in the same order."
+        )
+    texts = ids.astype(str)
+    first = np.unique(texts[next(iter(rows.values()))])
+    for number, mine in rows.items():
+        if len(np.unique(texts[mine])) != len(mine) or set(texts[mine]) != set(first):
+            raise TableError(
+                f"Every trial needs the same examples, each once, but trial {number} has an "
+                f"example twice, or others than the first. Complete it, or remove what is double."
+            )
+    return {number: mine[np.argsort(texts[mine])] for number, mine in rows.items()}
 
 
 def _config(text: str) -> dict[str, Any]:

@@ -71,4 +71,6 @@ def _numbers(column: Any) -> Array:
 
 def _texts(column: Any) -> Array:
     """Return a column of texts, None where there is none."""
-    return np.asarray(np.ma.filled(column.astype(object), None))
+    texts = np.array(np.ma.getdata(column), dtype=object)
+    texts[np.ma.getmaskarray(column)] = None
+    return texts

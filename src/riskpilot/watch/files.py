@@ -26,7 +26,7 @@ class LabelFile:
 def read_file(
     problem: Problem, path: str | Path, ids: str | None, weights: str | None
 ) -> tuple[str, LabelFile]:
-    """Read the labels in a file, and the digest of its content.
+    """Read the labels in a file, and the digest of its name and content.
 
     ``ids``, ``weights``: the names of their columns.
     """
@@ -45,6 +45,12 @@ def read_file(
         ids = _IDS
     read = read_rows(path, wanted, () if ids is None else (ids,))
     losses = {name: read[name] for name in (*problem.names, *problem.beside)}
+    if ids is not None and any(one is None or not str(one).strip() for one in read[ids]):
+        raise TableError(
+            f"{shown_safely(path)}: every row needs an id in the column {ids!r}, which tells an "
+            f"example from all others, but one is empty. Fill it, or name another column: "
+            f'ids="request_id".'
+        )
     return digest, LabelFile(
         losses,
         None if ids is None else read[ids],
@@ -53,10 +59,11 @@ def read_file(
 
 
 def _digest(path: str | Path) -> str:
-    """Compute the digest of a file."""
+    """Compute the digest of a file's name and content: two good days may have equal labels."""
     try:
         with Path(path).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            content = hashlib.file_digest(file, "sha256").digest()
+        return hashlib.sha256(content + Path(path).name.encode("utf-8", "replace")).hexdigest()
     except (OSError, TypeError, ValueError) as error:
         raise_alone(
             TableError(

@@ -151,8 +151,9 @@ class Watch:
     ) -> int:
         """Take the labels in a file, one row for each example, in the order in which they came.
 
-        A file whose content was counted before is passed over. Columns hold losses as they do for
-        `select_from_frame`; columns that the certificate does not know are passed over, too.
+        A file whose name and content were counted before is passed over. Columns hold losses as
+        they do for `select_from_frame`; columns that the certificate does not know are passed over,
+        too.
 
         Parameters
         ----------
