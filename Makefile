@@ -4,9 +4,11 @@ VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 BROWSER := $(shell command -v chromedriver >/dev/null && (command -v chromium || command -v google-chrome))
+# One more process than there are cores: some wait for a browser or a database.
+WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)' 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-core test-lowest test-newest lint guarantees mutants crash chaos durability bench replay docs constraints release-check build clean
+.PHONY: help demo test test-long test-core test-lowest test-newest lint guarantees mutants crash chaos durability bench replay docs constraints release-check build clean
 
 # The rooms that need nothing but the package itself and the tools of the tests.
 CORE := tests/statistics tests/problem tests/losses tests/guarantee tests/selection tests/search tests/study tests/cli
@@ -43,7 +45,10 @@ demo: $(VENV)/.installed-core  ## certify a fair income model on the bundled cen
 
 test: $(VENV)/.installed-test lint  ## everything that must pass: lint, types, tests, doctests
 	@test -n "$(BROWSER)" || echo "No Chromium: the tests of pages are left out. To run them: apt install chromium chromium-driver"
-	$(BIN)/python -m pytest -n auto $(if $(BROWSER),,-m "not browser")
+	$(BIN)/python -m pytest -n $(WORKERS) $(if $(BROWSER),,-m "not browser")
+
+test-long: $(VENV)/.installed-test  ## the tests that are marked as long
+	$(BIN)/python -m pytest -n $(WORKERS) --long -m long
 
 test-core:  ## the core alone, in an environment of its own with the pinned versions
 	$(MAKE) VENV=.venv-core .venv-core/pyvenv.cfg

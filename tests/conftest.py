@@ -12,9 +12,19 @@ def pytest_addoption(parser):
     parser.addoption(
         "--long",
         action="store_true",
-        help="Run the Monte Carlo tests of tests/guarantees with 20 times the replications, and "
-        "the fuzz kit with 10 times the calls.",
+        help="Run the Monte Carlo tests of tests/guarantees with 20 times the replications, "
+        "the fuzz kit with 10 times the calls, and the tests that are marked as long.",
     )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave tests that are marked as long to ``make test-long``, and count them as deselected."""
+    if config.getoption("--long"):
+        return
+    left = [item for item in items if item.get_closest_marker("long")]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
 
 
 @pytest.fixture(scope="session")
