@@ -8,10 +8,8 @@ what each of them evaluated. What counts is the free objective of the choice on 
 
 import argparse
 import json
-import multiprocessing
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,9 +21,9 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, NSGAIISampler, RandomSampler, TPESampler
 from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial
-from rich.progress import track
 
 import riskpilot as rp
+from experiments.runs import in_processes
 from experiments.tree_tasks import TASKS, TUNING, Config, TreeTask
 from riskpilot.common.arrays import FloatArray
 from riskpilot.search import default_pool_size
@@ -190,9 +188,7 @@ def main(arguments: list[str] | None = None) -> None:
         for seed in range(options.seeds)
         for search in options.search or SEARCHES
     ]
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.jobs, mp_context=spawn) as pool:
-        found = list(track(pool.map(outcome, runs), "searches", total=len(runs)))
+    found = in_processes(outcome, runs, options.jobs)
     rows = summary(runs, found)
     options.out.write_text(json.dumps(rows, indent=1) + "\n")
     for row in rows:

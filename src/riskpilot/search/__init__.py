@@ -21,7 +21,7 @@ from riskpilot.search.strategies import (
     PAPER,
     Strategy,
     check_delta_prime,
-    check_doubt,
+    check_hedge,
     without_limits,
 )
 
@@ -40,7 +40,7 @@ __all__ = [
     "Scale",
     "Strategy",
     "check_delta_prime",
-    "check_doubt",
+    "check_hedge",
     "default_pool_size",
     "fit_model",
     "guided_reference",
