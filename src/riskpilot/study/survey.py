@@ -38,13 +38,17 @@ Region = Callable[[ValidationLosses, int | None], list[Interval]]
 class Survey:
     """All that a proposal needs.
 
-    ``tried``: the points that were evaluated, or will bring nothing new, shape (n, d); ``known``:
-    the numbers of the trials whose results were there when the model was fitted.
+    ``cover``: points that cover the space, as surrogates see them, (m, d'), and ``cover_means``:
+    the posterior means there; ``tried``: the points that were evaluated, or will bring nothing new,
+    shape (n, d); ``known``: the numbers of the trials whose results were there when the model was
+    fitted.
     """
 
     space: Space
     model: Model
     region: list[Interval]
+    cover: FloatArray
+    cover_means: FloatArray
     tried: FloatArray
     known: frozenset[int]
 
@@ -71,16 +75,19 @@ def survey(
     """
     done = finished_with_losses(trials)
     points = _points(done, space.distributions)
-    x = space.encode(points)
-    rows = _rows(problem, done, x, space.encode(cover), region_of, most)
+    x, encoded_cover = space.encode(points), space.encode(cover)
+    rows = _rows(problem, done, x, encoded_cover, region_of, most)
     records = _records(done, rows)
     validation = validation_of(problem, records)
     nothing_yet = np.empty((0, x.shape[1]))
     observations = Observations(x[rows], *values_and_variances(validation), nothing_yet)
+    model = fit_model(observations)
     return Survey(
         space,
-        fit_model(observations),
+        model,
         region_of(validation, n_calibration_of(records, None)),
+        encoded_cover,
+        model.means(encoded_cover),
         points,
         frozenset(trial.number for trial in done),
     )
