@@ -13,7 +13,8 @@ from riskpilot.errors import StudyError, shown
 from riskpilot.losses import Evaluation
 from riskpilot.problem import Problem
 from riskpilot.study.creation import create_study
-from riskpilot.study.kept.records import PROBLEM_KEY, RECORD_KEY, attributes_of, problem_of
+from riskpilot.study.kept.attributes import PROBLEM_KEY, attributes_of, problem_of
+from riskpilot.study.kept.records import RECORD_KEY
 from riskpilot.study.kept.trials import trials_of
 from riskpilot.study.storages import exclusive
 from riskpilot.study.telling import Recorder, optuna_values
