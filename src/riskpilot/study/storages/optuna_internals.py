@@ -125,6 +125,12 @@ def is_change(line: object) -> bool:
     )
 
 
+def distributions_in(change: dict[str, Any]) -> list[str]:
+    """Return the distributions of parameters that a line of a journal writes, each as JSON."""
+    of_parameter, of_trial = change.get("distribution"), change.get("distributions", {})
+    return [*([] if of_parameter is None else [of_parameter]), *of_trial.values()]
+
+
 class AdaptedJournal(JournalStorage, BaseHeartbeat):
     """Optuna's journal as a storage that may have heartbeats, under names of our own."""
 
