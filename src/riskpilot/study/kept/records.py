@@ -71,6 +71,8 @@ __all__ = [
     "has_calibration",
     "joined",
     "keep_ids",
+    "make_record",
+    "one_row",
     "problem_of",
     "read_calibration",
     "read_validation",
@@ -353,7 +355,7 @@ def store_evaluation(
     that is known.
     """
     store = store_of(study)
-    validation_table = _one_row(problem, evaluation.validation, "validation")
+    validation_table = one_row(problem, evaluation.validation, "validation")
     validation_losses(problem, validation_table)
     validation_blob = _encode(problem, validation_table)
     validation = validation_losses(problem, decode(validation_blob))
@@ -361,7 +363,7 @@ def store_evaluation(
     ids.check_size("validation", validation.n_examples)
     calibration_blob = found = None
     if evaluation.calibration is not None:
-        calibration_table = _one_row(problem, evaluation.calibration, "calibration")
+        calibration_table = one_row(problem, evaluation.calibration, "calibration")
         calibration_losses(problem, calibration_table)
         calibration_blob = _encode(problem, calibration_table)
         calibration = calibration_losses(problem, decode(calibration_blob))
@@ -376,7 +378,7 @@ def store_evaluation(
         artifacts["calibration"] = put(store, calibration_blob)
     if scores_blob is not None:
         artifacts[JUDGE] = put(store, scores_blob)
-    return _record(validation, found, artifacts)
+    return make_record(validation, found, artifacts)
 
 
 def check_same_ids(study: optuna.Study, ids: ExampleIds) -> None:
@@ -414,10 +416,10 @@ def record_again(
         sealed = read_calibration(study, problem, trial)
         n_calibration = calibration_losses(problem, sealed).n_examples
     validation = validation_losses(problem, read_validation(study, problem, trial))
-    return _record(validation, n_calibration, written.artifacts)
+    return make_record(validation, n_calibration, written.artifacts)
 
 
-def _record(
+def make_record(
     validation: ValidationLosses,
     n_calibration: int | None,
     artifacts: Mapping[str, Mapping[str, str]],
@@ -503,7 +505,7 @@ def write_calibration(
 
     Only `select` calls this, after the plan.
     """
-    table = _one_row(problem, losses, "calibration")
+    table = one_row(problem, losses, "calibration")
     calibration_losses(problem, table)
     blob = _encode(problem, table)
     stored = decode(blob)
@@ -524,7 +526,7 @@ def _encode(problem: Problem, table: Mapping[str, Array]) -> bytes:
     return encode(table, {risk.name: (risk.low, risk.high) for risk in problem.risks})
 
 
-def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Array]:
+def one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Array]:
     """Make a table of one row of one configuration's losses; a free objective may be a number."""
     check_names(losses, split)
     conditional = {risk.name for risk in problem.risks if risk.conditional}

@@ -1,0 +1,119 @@
+"""What a trial in a race competes with: the whole evaluations of its study, on validation data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import optuna
+from optuna.trial import FrozenTrial
+
+from riskpilot.common.arrays import Array, FloatArray
+from riskpilot.guarantee import Interval, region_of
+from riskpilot.losses import ValidationLosses, validation_losses
+from riskpilot.problem import Problem
+from riskpilot.search.racing import (
+    Guess,
+    foretold,
+    foretold_number,
+    is_odd_order,
+    is_worth_finishing,
+)
+from riskpilot.statistics import Mean
+from riskpilot.study.kept.records import (
+    SAFE_KEY,
+    read_validation,
+    record_of,
+    settings_of,
+    validation_of,
+)
+from riskpilot.study.kept.stopped import Course, course_of
+from riskpilot.study.kept.trials import finished_with_losses, n_calibration_of, trials_of
+from riskpilot.study.space import to_unit
+
+# So many of the nearest whole evaluations tell how the first examples differ from all of them.
+_NEIGHBOURS = 4
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """The whole evaluations that a trial competes with.
+
+    ``n_examples``: how many validation examples they have, None where nothing can be judged;
+    ``known``: their objectives, (n, c + 1). Of the r nearest: ``losses`` by name, (r, n_examples),
+    and ``courses``, how a free objective that is a number went, with its last value.
+    """
+
+    n_examples: int | None = None
+    known: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    region: Sequence[Interval] = ()
+    losses: Mapping[str, FloatArray] = field(default_factory=dict)
+    courses: Sequence[tuple[Course, float]] = ()
+
+    def leave_a_chance_to(self, seen: ValidationLosses, free: Course | Array) -> bool:
+        """Tell whether a trial may still become the choice.
+
+        ``seen``: its losses so far; ``free``: its free objective, by example or as a course.
+        """
+        guesses = []
+        for name, losses in seen.risks.items():
+            if is_odd_order(self.losses[name], losses.n_examples):
+                return True
+            guesses.append(foretold(losses.rows([0])[0], self.losses[name]))
+        guesses.append(self._free(seen.problem.minimize, free))
+        return is_worth_finishing(guesses, self.known, self.region)
+
+    def _free(self, name: str, free: Course | Array) -> Guess:
+        """Foretell the free objective; one of which nothing is known counts as better than all."""
+        assert self.n_examples is not None
+        if not isinstance(free, list):
+            nothing = np.empty((0, self.n_examples))
+            return foretold(np.asarray(free, dtype=np.float64), self.losses.get(name, nothing))
+        n, value = free[-1]
+        changes = [last - dict(course)[n] for course, last in self.courses if n in dict(course)]
+        return foretold_number(value, np.array(changes), self.known[:, -1])
+
+
+def rivals_of(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Rivals:
+    """Collect what a running trial competes with.
+
+    There is nothing to judge by for the safe configuration, before a trial is whole, with open
+    limits, where nothing can pass, and where a risk is more than a plain mean.
+    """
+    plain = all(risk.statistic == Mean() and risk.weights is None for risk in problem.risks)
+    done = finished_with_losses(trials_of(study))
+    if not plain or problem.has_open_limits or not done or SAFE_KEY in trial.user_attrs:
+        return Rivals()
+    records = [record for record in map(record_of, done) if record is not None]
+    validation = validation_of(problem, records)
+    n_calibration = n_calibration_of(records, settings_of(study).get("n_calibration"))
+    region = region_of(validation, n_calibration)
+    if not all(part.feasible for part in region):
+        return Rivals()
+    k, free = records[0].n_validation, problem.minimize
+    near = _nearest(done, trial)
+    tables = [read_validation(study, problem, other) for other in near]
+    read = [validation_losses(problem, table) for table in tables]
+    losses = {
+        name: np.vstack([each.risks[name].rows([0]) for each in read]) for name in problem.names
+    }
+    if all(np.shape(table[free]) == (1, k) for table in tables):
+        losses[free] = np.vstack([np.asarray(table[free], dtype=np.float64) for table in tables])
+    courses = [
+        (course_of(other), float(each.free[0])) for other, each in zip(near, read, strict=True)
+    ]
+    return Rivals(k, validation.objectives, region, losses, courses)
+
+
+def _nearest(done: Sequence[FrozenTrial], trial: optuna.Trial) -> list[FrozenTrial]:
+    """Return the finished trials whose configurations are nearest; a missing parameter is far."""
+
+    def distance(other: FrozenTrial) -> float:
+        gaps = [
+            to_unit(dist, trial.params[name]) - to_unit(dist, other.params[name])
+            if other.distributions.get(name) == dist
+            else 1.0
+            for name, dist in trial.distributions.items()
+        ]
+        return sum(gap**2 for gap in gaps)
+
+    return sorted(done, key=distance)[:_NEIGHBOURS]
