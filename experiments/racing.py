@@ -35,8 +35,9 @@ from riskpilot.statistics import Mean
 OUT = Path(__file__).parent / "results" / "racing.json"
 BLOCKS = 20
 # Shares of the examples of whole evaluations at which races are looked at.
-SHARES = (0.4, 0.6, 1.0)
-_MOST_TRIALS = 5  # times as many trials as whole evaluations
+SHARES = (0.4, 0.6)
+_MOST_TRIALS = 3  # times as many trials as whole evaluations
+_MOST_CELLS = 3  # limits of a task, from the tightest to the loosest
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def searched(
     def note(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
         complete = trial.state == optuna.trial.TrialState.COMPLETE
         steps.append(Step({name: trial.params[name] for name in task.space}, complete, used))
-        if used >= n * k and len(steps) >= n:
+        if used >= SHARES[-1] * n * k and len(steps) >= n:
             study.stop()
 
     with warnings.catch_warnings():
@@ -102,6 +103,12 @@ def searched(
         run = rp.objective(study, evaluate if race else whole)
         study.optimize(run, n_trials=(_MOST_TRIALS if race else 1) * n, callbacks=[note])
     return steps
+
+
+def some_cells(task: Task) -> list[cells.Cell]:
+    """Return the limits at which a task is searched."""
+    rows = np.unique(np.linspace(0, len(task.cells) - 1, _MOST_CELLS).round().astype(int))
+    return [task.cells[row] for row in rows]
 
 
 def outcomes(setting: Setting) -> dict[str, Any]:
@@ -173,10 +180,10 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     names = options.task or [*(f"{TUNING}: {one.name}" for one in problems(1)), *REPORTED]
     settings = [
-        Setting(name, tuple(cell), seed, options.splits)
+        Setting(name, cell, seed, options.splits)
         for name in names
         for seed in range(options.seeds)
-        for cell in loaded(name, seed).cells
+        for cell in some_cells(loaded(name, seed))
         if all(risk.statistic == Mean() for risk in loaded(name, seed).problem.risks)
     ]
     spawn = multiprocessing.get_context("spawn")

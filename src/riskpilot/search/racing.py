@@ -91,9 +91,10 @@ def is_worth_finishing(
 ) -> bool:
     """Tell whether an evaluation may still become a better choice than earlier ones.
 
-    ``guesses``: what is foretold of its c + 1 objectives; ``known``: the objectives of earlier evaluations, shape (n, c + 1); ``region``: what passes. The
-    gain is that in the free objective of the choice, averaged over what the evaluation may show
-    and over what may pass on calibration data.
+    ``guesses``: what is foretold of its c + 1 objectives; ``known``: the objectives of earlier
+    evaluations, shape (n, c + 1); ``region``: what passes. What counts is by how much the free
+    objective of the choice is expected to gain: a mean over what the evaluation may show and over
+    what may pass on calibration data.
     """
     means, errors = (np.array(column) for column in zip(*guesses, strict=True))
     if not np.isfinite(errors).all():

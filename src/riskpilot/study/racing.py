@@ -8,8 +8,8 @@ import numpy as np
 import optuna
 
 from riskpilot.common import within
+from riskpilot.common.arrays import Array
 from riskpilot.errors import LossError
-from riskpilot.guarantee import as_number
 from riskpilot.losses import Evaluation, LossMapping, validation_losses
 from riskpilot.study.kept.records import one_row, problem_of
 from riskpilot.study.kept.stopped import keep_course, keep_stopped
@@ -26,7 +26,7 @@ class Race:
         self._study = study
         self._trial = trial
         self._problem = problem_of(study)
-        self._parts: dict[str, list[Any]] = {}
+        self._parts: dict[str, list[Array]] = {}
         self._course: list[tuple[int, float]] = []
         self._rivals: Rivals | None = None
         self._n = 0
@@ -59,12 +59,11 @@ class Race:
         """Take the losses of the next examples; `optuna.TrialPruned` where they settle it."""
         losses = self._checked(block)
         free = self._problem.minimize
-        self._n += next(len(values) for name, values in losses.items() if np.ndim(values))
+        self._n += next(len(values) for values in losses.values() if values.ndim)
         for name, values in losses.items():
             self._parts.setdefault(name, []).append(values)
-        number = None if np.ndim(losses.get(free)) else as_number(losses.get(free))
-        if number is not None:
-            self._course.append((self._n, float(number)))
+        if free in losses and not losses[free].ndim:
+            self._course.append((self._n, float(losses[free])))
         if self._rivals is None:
             self._rivals = rivals_of(self._study, self._problem, self._trial)
         k = self._rivals.n_examples
@@ -84,8 +83,11 @@ class Race:
             keep_stopped(self._study, self._trial, seen, k)
             raise optuna.TrialPruned(f"its side was clear after {self._n:,} of {k:,} examples")
 
-    def _checked(self, block: object) -> LossMapping:
-        """Return a block if it has losses of the same names and examples everywhere."""
+    def _checked(self, block: object) -> dict[str, Array]:
+        """Return a block as arrays if it has losses of the same names and examples everywhere.
+
+        A free objective that is a number becomes an array without an axis.
+        """
         number = self._trial.number
         if not isinstance(block, Mapping):
             raise LossError(
@@ -99,10 +101,12 @@ class Race:
                 f"{sorted(map(str, block))} where the first had {sorted(map(str, self._parts))}. "
                 f"Yield all of them with every block."
             )
+        rows = one_row(self._problem, block, "validation")
+        losses = {name: values[0, ...] for name, values in rows.items()}
         sizes = {
-            name: np.shape(values)[0] if np.ndim(values) else 0
-            for name, values in block.items()
-            if name != self._problem.minimize or np.ndim(values)
+            name: values.size if values.ndim else 0
+            for name, values in losses.items()
+            if name != self._problem.minimize or values.ndim
         }
         if len(set(sizes.values())) != 1 or 0 in sizes.values():
             raise LossError(
@@ -110,14 +114,12 @@ class Race:
                 f"{sizes or 'none'}. Yield arrays of equal length; only the free objective may be "
                 f"a number."
             )
-        return block
+        return losses
 
-    def _joined(self) -> dict[str, Any]:
+    def _joined(self) -> dict[str, Array]:
         """Join the blocks so far; of a free objective that is a number, the latest counts."""
         return {
-            name: np.concatenate([np.asarray(part) for part in parts])
-            if np.ndim(parts[0])
-            else parts[-1]
+            name: np.concatenate(parts) if parts[0].ndim else parts[-1]
             for name, parts in self._parts.items()
         }
 

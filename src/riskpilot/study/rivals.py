@@ -11,13 +11,7 @@ from riskpilot.common.arrays import Array, FloatArray
 from riskpilot.guarantee import Interval, region_of
 from riskpilot.losses import ValidationLosses, validation_losses
 from riskpilot.problem import Problem
-from riskpilot.search.racing import (
-    Guess,
-    foretold,
-    foretold_number,
-    is_odd_order,
-    is_worth_finishing,
-)
+from riskpilot.search import Guess, foretold, foretold_number, is_odd_order, is_worth_finishing
 from riskpilot.statistics import Mean
 from riskpilot.study.kept.records import (
     SAFE_KEY,
@@ -38,9 +32,10 @@ _NEIGHBOURS = 4
 class Rivals:
     """The whole evaluations that a trial competes with.
 
-    ``n_examples``: how many validation examples they have, None where nothing can be judged;
-    ``known``: their objectives, (n, c + 1). Of the r nearest: ``losses`` by name, (r, n_examples),
-    and ``courses``, how a free objective that is a number went, with its last value.
+    ``n_examples``: how many validation examples they have, None where there is none; ``known``:
+    their objectives, (n, c + 1); ``region``: what passes, empty where nothing can be judged. Of
+    the r nearest: ``losses`` by name, (r, n_examples), and ``courses``, how a free objective that
+    is a number went, with its last value.
     """
 
     n_examples: int | None = None
@@ -54,6 +49,8 @@ class Rivals:
 
         ``seen``: its losses so far; ``free``: its free objective, by example or as a course.
         """
+        if not self.region:
+            return True
         guesses = []
         for name, losses in seen.risks.items():
             if is_odd_order(self.losses[name], losses.n_examples):
@@ -76,20 +73,22 @@ class Rivals:
 def rivals_of(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Rivals:
     """Collect what a running trial competes with.
 
-    There is nothing to judge by for the safe configuration, before a trial is whole, with open
-    limits, where nothing can pass, and where a risk is more than a plain mean.
+    There is nothing to judge by for the safe configuration, before a trial is whole and has losses
+    that differ, with open limits, where nothing can pass, and where a risk is no plain mean.
     """
     plain = all(risk.statistic == Mean() and risk.weights is None for risk in problem.risks)
     done = finished_with_losses(trials_of(study))
-    if not plain or problem.has_open_limits or not done or SAFE_KEY in trial.user_attrs:
-        return Rivals()
     records = [record for record in map(record_of, done) if record is not None]
+    if not records:
+        return Rivals()
+    k, free = records[0].n_validation, problem.minimize
+    if not plain or problem.has_open_limits or SAFE_KEY in trial.user_attrs:
+        return Rivals(k)
     validation = validation_of(problem, records)
     n_calibration = n_calibration_of(records, settings_of(study).get("n_calibration"))
     region = region_of(validation, n_calibration)
-    if not all(part.feasible for part in region):
-        return Rivals()
-    k, free = records[0].n_validation, problem.minimize
+    if not all(part.feasible and part.noise > 0 for part in region):
+        return Rivals(k)
     near = _nearest(done, trial)
     tables = [read_validation(study, problem, other) for other in near]
     read = [validation_losses(problem, table) for table in tables]
