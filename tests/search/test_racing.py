@@ -50,10 +50,8 @@ def test_equal_losses_do_not_make_certain():
 
 
 def test_a_number_is_foretold_by_how_it_moved_in_neighbours():
-    known = np.array([0.5, 0.3])
-    assert foretold_number(0.4, np.array([0.1, 0.2]), known) == pytest.approx((0.55, 0.1))
-    unknown = foretold_number(0.4, np.array([0.1]), known)
-    assert unknown.value < 0.3 - 0.15
+    assert foretold_number(0.4, np.array([0.1, 0.2])) == pytest.approx((0.55, 0.1))
+    assert foretold_number(0.4, np.array([0.1])) == (0.4, math.inf)
 
 
 def test_an_order_by_difficulty_is_noticed_and_a_random_one_is_not():
@@ -75,6 +73,8 @@ KNOWN = np.array([[0.05, 1.0], [0.15, 0.5]])
         (Guess(0.05, 0.01), Guess(0.6, 0.0), False),  # an earlier one is better
         (Guess(0.05, 0.01), Guess(0.6, 0.1), True),
         (Guess(0.3, math.inf), Guess(0.6, 0.1), True),
+        (Guess(0.18, 0.01), Guess(0.6, math.inf), True),
+        (Guess(0.3, 0.01), Guess(0.6, math.inf), False),
     ],
 )
 def test_an_evaluation_is_finished_while_it_may_become_the_choice(risk, free, worth):

@@ -18,7 +18,7 @@ from riskpilot.search.hypervolume import improvement_over
 _DRAWS = 128
 # An evaluation is not worth finishing when it gains less than this share of what the free objective
 # differs by between evaluations.
-_WORTH = 0.001
+_WORTH = 0.003
 # Where the first examples of an earlier evaluation lie so many standard errors from all of them,
 # their order is no random one.
 _ODD = 5.0
@@ -60,15 +60,14 @@ def foretold(seen: FloatArray, whole: FloatArray) -> Guess:
     return Guess(float(y.mean() + slopes @ shift), math.sqrt(variance * share_left / n))
 
 
-def foretold_number(value: float, changes: FloatArray, known: FloatArray) -> Guess:
+def foretold_number(value: float, changes: FloatArray) -> Guess:
     """Foretell a free objective that is a number, from what it is on the first examples.
 
     ``changes``: by how much it changed from there to the last example in r neighbours, shape (r,);
-    ``known``: what it was at last in all evaluations, shape (n,). Of fewer than two neighbours
-    nothing is learned, and it counts as far better than all that is known.
+    fewer than two of them teach nothing.
     """
     if len(changes) < 2:
-        return Guess(float(2 * known.min() - known.max() - 1e-9), 0.0)
+        return Guess(value, math.inf)
     return Guess(value + float(changes.mean()), float(np.ptp(changes)))
 
 
@@ -94,15 +93,19 @@ def is_worth_finishing(
     ``guesses``: what is foretold of its c + 1 objectives; ``known``: the objectives of earlier
     evaluations, shape (n, c + 1); ``region``: what passes. What counts is by how much the free
     objective of the choice is expected to gain: a mean over what the evaluation may show and over
-    what may pass on calibration data.
+    what may pass on calibration data. A free objective of which nothing is known counts as far
+    better than all others.
     """
     means, errors = (np.array(column) for column in zip(*guesses, strict=True))
-    if not np.isfinite(errors).all():
+    if not np.isfinite(errors[:-1]).all():
         return True
+    low, high = known[:, -1].min(), known[:, -1].max()
+    if not np.isfinite(errors[-1]):
+        means[-1], errors[-1] = 2 * low - high - 1e-9, 0.0
     transform = chance_to_pass(region, 0.0)
-    worst = float(max(known[:, -1].max(), means[-1]))
+    worst = float(max(high, means[-1]))
     reference = transform(np.append(np.full(len(region), np.inf), worst)[None])[0]
     half = np.random.default_rng(0).standard_normal((_DRAWS // 2, len(means)))
     draws = means + np.vstack([half, -half]) * errors
     gains = improvement_over(transform(known), reference)(transform(draws))
-    return bool(gains.mean() > _WORTH * (worst - known[:, -1].min()))
+    return bool(gains.mean() > _WORTH * (worst - low))

@@ -79,8 +79,9 @@ class Race:
             return
         joined = self._joined()
         seen = validation_losses(self._problem, one_row(self._problem, joined, "validation"))
-        if not self._rivals.leave_a_chance_to(seen, self._course or joined[free]):
-            keep_stopped(self._study, self._trial, seen, k)
+        stopped = self._rivals.beat(seen, self._course or joined[free])
+        if stopped is not None:
+            keep_stopped(self._study, self._trial, stopped)
             raise optuna.TrialPruned(f"its side was clear after {self._n:,} of {k:,} examples")
 
     def _checked(self, block: object) -> dict[str, Array]:

@@ -1,5 +1,6 @@
 """What a trial in a race competes with: the whole evaluations of its study, on validation data."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,7 +21,7 @@ from riskpilot.study.kept.records import (
     settings_of,
     validation_of,
 )
-from riskpilot.study.kept.stopped import Course, course_of
+from riskpilot.study.kept.stopped import Course, Stopped, course_of
 from riskpilot.study.kept.trials import finished_with_losses, n_calibration_of, trials_of
 from riskpilot.study.space import to_unit
 
@@ -44,30 +45,41 @@ class Rivals:
     losses: Mapping[str, FloatArray] = field(default_factory=dict)
     courses: Sequence[tuple[Course, float]] = ()
 
-    def leave_a_chance_to(self, seen: ValidationLosses, free: Course | Array) -> bool:
-        """Tell whether a trial may still become the choice.
+    def beat(self, seen: ValidationLosses, free: Course | Array) -> Stopped | None:
+        """Return what a trial showed if it can no longer become the choice; None while it may.
 
         ``seen``: its losses so far; ``free``: its free objective, by example or as a course.
         """
-        if not self.region:
-            return True
-        guesses = []
-        for name, losses in seen.risks.items():
-            if is_odd_order(self.losses[name], losses.n_examples):
-                return True
-            guesses.append(foretold(losses.rows([0])[0], self.losses[name]))
+        n, k = seen.n_examples, self.n_examples
+        assert k is not None
+        if not self.region or any(is_odd_order(self.losses[name], n) for name in seen.risks):
+            return None
+        guesses = [
+            foretold(losses.rows([0])[0], self.losses[name]) for name, losses in seen.risks.items()
+        ]
         guesses.append(self._free(seen.problem.minimize, free))
-        return is_worth_finishing(guesses, self.known, self.region)
+        if is_worth_finishing(guesses, self.known, self.region):
+            return None
+        # All k examples are a sample, too: what they show differs from the truth by this much.
+        of_sample = np.append(seen.standard_errors[0], _or_zero(seen.free_error)) * math.sqrt(n / k)
+        errors = np.hypot([guess.error for guess in guesses], of_sample).tolist()
+        known = [error if math.isfinite(error) else None for error in errors]
+        return Stopped([guess.value for guess in guesses], known, n, k)
 
     def _free(self, name: str, free: Course | Array) -> Guess:
-        """Foretell the free objective; one of which nothing is known counts as better than all."""
+        """Foretell the free objective from what it is on the first examples."""
         assert self.n_examples is not None
         if not isinstance(free, list):
             nothing = np.empty((0, self.n_examples))
             return foretold(np.asarray(free, dtype=np.float64), self.losses.get(name, nothing))
         n, value = free[-1]
         changes = [last - dict(course)[n] for course, last in self.courses if n in dict(course)]
-        return foretold_number(value, np.array(changes), self.known[:, -1])
+        return foretold_number(value, np.array(changes))
+
+
+def _or_zero(errors: FloatArray | None) -> float:
+    """Return the standard error of one configuration, 0 for a number."""
+    return 0.0 if errors is None else float(errors[0])
 
 
 def rivals_of(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Rivals:

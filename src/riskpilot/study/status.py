@@ -167,7 +167,7 @@ def _racing(trials: Sequence[FrozenTrial], n_whole: int) -> RacingStatus | None:
     if not stopped:
         return None
     k = stopped[0].n_examples
-    left_out = sum(each.n_examples - each.record.n_validation for each in stopped)
+    left_out = sum(each.n_examples - each.n_evaluated for each in stopped)
     return RacingStatus(len(stopped), left_out / (k * (len(stopped) + n_whole)))
 
 

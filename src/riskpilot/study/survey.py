@@ -69,14 +69,23 @@ def survey(
     points = _points(done, space.distributions)
     x = space.encode(points)
     rows = _rows(problem, done, x, space.encode(cover), region_of, most)
+    if was_stopped(done[rows[0]]):  # whole evaluations come first, and one shows what passes
+        rows = np.insert(rows, 0, 0)
     chosen = [done[row] for row in rows]
-    validation = validation_of(problem, [_record(trial) for trial in chosen])
-    nothing_yet = np.empty((0, x.shape[1]))
-    observations = Observations(x[rows], *values_and_variances(validation), nothing_yet)
+    whole = _whole(chosen)
+    validation = validation_of(problem, whole)
+    values, variances = values_and_variances(validation)
+    stopped = [stopped_of(trial) for trial in chosen[len(whole) :]]
+    observations = Observations(
+        x[rows],
+        np.vstack([values, *(each.values for each in stopped)]),
+        np.vstack([variances, *(each.variances for each in stopped)]),
+        np.empty((0, x.shape[1])),
+    )
     return Survey(
         space,
         fit_model(observations),
-        _region(problem, chosen, region_of),
+        region_of(validation, n_calibration_of(whole, None)),
         points,
         frozenset(trial.number for trial in done),
     )
@@ -114,7 +123,8 @@ def _rows(
     if len(done) <= most:
         return rows
     # Sample sizes and spread of losses make the region, and evenly picked trials show both.
-    region = _region(problem, done[:: math.ceil(len(done) / most)], region_of)
+    some = _whole(done[:: math.ceil(len(done) / most)])
+    region = region_of(validation_of(problem, some), n_calibration_of(some, None))
     values = np.array([_values(trial) for trial in done])  # validation risks and free objective
     return representative_rows(x, values, region, cover, most)
 
@@ -125,17 +135,10 @@ def _evaluated(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
     return sorted(found, key=was_stopped)
 
 
-def _region(problem: Problem, done: Sequence[FrozenTrial], region_of: Region) -> list[Interval]:
-    """Compute the region of interest from whole evaluations, which show how large samples are."""
-    whole = [_record(trial) for trial in done if not was_stopped(trial)]
-    return region_of(validation_of(problem, whole), n_calibration_of(whole, None))
-
-
-def _record(trial: FrozenTrial) -> Record:
-    """Read what a trial showed, on all validation examples or on the first of them."""
-    record = stopped_of(trial).record if was_stopped(trial) else record_of(trial)
-    assert record is not None
-    return record
+def _whole(done: Sequence[FrozenTrial]) -> list[Record]:
+    """Read the records of those trials that are whole, and not of those that a race stopped."""
+    records = [record_of(trial) for trial in done if not was_stopped(trial)]
+    return [record for record in records if record is not None]
 
 
 def _values(trial: FrozenTrial) -> Sequence[float]:

@@ -71,7 +71,6 @@ __all__ = [
     "has_calibration",
     "joined",
     "keep_ids",
-    "make_record",
     "one_row",
     "problem_of",
     "read_calibration",
@@ -378,7 +377,7 @@ def store_evaluation(
         artifacts["calibration"] = put(store, calibration_blob)
     if scores_blob is not None:
         artifacts[JUDGE] = put(store, scores_blob)
-    return make_record(validation, found, artifacts)
+    return _record(validation, found, artifacts)
 
 
 def check_same_ids(study: optuna.Study, ids: ExampleIds) -> None:
@@ -416,10 +415,10 @@ def record_again(
         sealed = read_calibration(study, problem, trial)
         n_calibration = calibration_losses(problem, sealed).n_examples
     validation = validation_losses(problem, read_validation(study, problem, trial))
-    return make_record(validation, n_calibration, written.artifacts)
+    return _record(validation, n_calibration, written.artifacts)
 
 
-def make_record(
+def _record(
     validation: ValidationLosses,
     n_calibration: int | None,
     artifacts: Mapping[str, Mapping[str, str]],

@@ -4,16 +4,15 @@ Such a trial is pruned in Optuna's words and carries no losses. The search learn
 never a candidate, because candidates are complete.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.errors import StudyError, shown
-from riskpilot.losses import ValidationLosses
-from riskpilot.study.kept.records import Record, make_record
 from riskpilot.study.kept.remembered import Remembered
 from riskpilot.study.storages import set_trial_user_attr
 
@@ -28,26 +27,25 @@ Course = Sequence[tuple[int, float]]
 class Stopped:
     """What a stopped trial says about itself.
 
-    ``record``: the sums over the examples that it was evaluated on; ``values``: the risks and the
-    free objective there; ``n_examples``: how many validation examples there are in all.
+    ``values``: what is known of its risks and its free objective; ``errors``: the standard error
+    of each, None where it is not known; ``n_evaluated`` of ``n_examples`` validation examples were
+    evaluated.
     """
 
-    record: Record
     values: Sequence[float]
+    errors: Sequence[float | None]
+    n_evaluated: int
     n_examples: int
 
-    def to_json(self) -> dict[str, Any]:
-        """Write it as plain JSON; `_from_json` reads it back."""
-        values = [float(value) for value in self.values]
-        return {"record": self.record.to_json(), "values": values, "n_examples": self.n_examples}
+    @property
+    def variances(self) -> list[float]:
+        """The squared standard errors, NaN where they are not known."""
+        return [math.nan if error is None else error**2 for error in self.errors]
 
 
-def keep_stopped(
-    study: optuna.Study, trial: optuna.Trial, seen: ValidationLosses, n_examples: int
-) -> None:
+def keep_stopped(study: optuna.Study, trial: optuna.Trial, stopped: Stopped) -> None:
     """Note on a running trial what it showed so far, before it is stopped."""
-    stopped = Stopped(make_record(seen, None, {}), seen.objectives[0].tolist(), n_examples)
-    set_trial_user_attr(study, trial, STOPPED_KEY, stopped.to_json())
+    set_trial_user_attr(study, trial, STOPPED_KEY, asdict(stopped))
 
 
 def keep_course(study: optuna.Study, trial: optuna.Trial, course: Course) -> None:
@@ -74,12 +72,16 @@ def was_stopped(trial: FrozenTrial) -> bool:
 
 def _read_stopped(trial: FrozenTrial) -> Stopped:
     """Read what a stopped trial showed."""
-    stored = trial.user_attrs[STOPPED_KEY]
+    stored: Any = trial.user_attrs[STOPPED_KEY]
     try:
-        record, values, n = stored["record"], stored["values"], stored["n_examples"]
-        return Stopped(Record.from_json(record), [float(value) for value in values], int(n))
+        values = [float(value) for value in stored["values"]]
+        errors = [None if error is None else float(error) for error in stored["errors"]]
+        found = Stopped(values, errors, int(stored["n_evaluated"]), int(stored["n_examples"]))
     except (KeyError, TypeError, ValueError) as error:
         raise _not_whole(trial, error) from error
+    if len(values) != len(errors) or not 0 < found.n_evaluated <= found.n_examples:
+        raise _not_whole(trial, "its numbers do not go together")
+    return found
 
 
 def _not_whole(trial: FrozenTrial, reason: object) -> StudyError:
