@@ -11,8 +11,9 @@ from riskpilot.common import within
 from riskpilot.common.arrays import Array
 from riskpilot.errors import LossError
 from riskpilot.losses import Evaluation, LossMapping, validation_losses
-from riskpilot.study.kept.records import one_row, problem_of
+from riskpilot.study.kept.attributes import problem_of
 from riskpilot.study.kept.stopped import keep_course, keep_stopped
+from riskpilot.study.kept.trial_losses import one_row
 from riskpilot.study.rivals import Rivals, rivals_of
 
 Blocks = Generator[LossMapping, None, Any]

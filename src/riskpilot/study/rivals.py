@@ -14,14 +14,10 @@ from riskpilot.losses import ValidationLosses, validation_losses
 from riskpilot.problem import Problem
 from riskpilot.search import Guess, foretold, foretold_number, is_odd_order, is_worth_finishing
 from riskpilot.statistics import Mean
-from riskpilot.study.kept.records import (
-    SAFE_KEY,
-    read_validation,
-    record_of,
-    settings_of,
-    validation_of,
-)
+from riskpilot.study.kept.attributes import SAFE_KEY, settings_of
+from riskpilot.study.kept.records import record_of, validation_of
 from riskpilot.study.kept.stopped import Course, Stopped, course_of
+from riskpilot.study.kept.trial_losses import read_validation
 from riskpilot.study.kept.trials import finished_with_losses, n_calibration_of, trials_of
 from riskpilot.study.space import to_unit
 
