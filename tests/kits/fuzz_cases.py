@@ -376,12 +376,16 @@ STUDIES = (
     Case(
         "GuidedSampler",
         rp.GuidedSampler,
-        ({"problem": PROBLEM, "seed": 1}, {"problem": PROBLEM, "n_startup_trials": 2}),
+        (
+            {"problem": PROBLEM, "seed": 1},
+            {"problem": PROBLEM, "n_startup_trials": 2},
+            {"problem": PROBLEM, "trust": 0.5, "doubt": 0.1},
+        ),
         use=_search_with,
         examples=150,
         far=tuple({"problem": problem, "seed": 0} for problem in EXTREME),
     ),
-    Case("StopWhenSettled", rp.StopWhenSettled, ({"gain": 0.01},), examples=30),
+    Case("StopWhenSettled", rp.StopWhenSettled, ({"gain": 0.01}, {"share": 0.1}), examples=30),
     *(
         Case(
             name,

@@ -28,7 +28,7 @@ from riskpilot.search.strategies import (
     PAPER,
     Strategy,
     check_delta_prime,
-    check_doubt,
+    check_hedge,
     without_limits,
 )
 
@@ -48,7 +48,7 @@ __all__ = [
     "Scale",
     "Strategy",
     "check_delta_prime",
-    "check_doubt",
+    "check_hedge",
     "default_pool_size",
     "fit_model",
     "foretold",
