@@ -184,7 +184,7 @@ def main(arguments: list[str] | None = None) -> None:
             for n_workers in (WORKERS if search != "random" else WORKERS[:1])  # it learns nothing
             for seed in range(options.seeds)
         ]
-        rows.append(row_of(task, runs, in_processes(free_on_test, runs, options.jobs)))
+        rows.append(row_of(task, runs, list(in_processes(free_on_test, runs, options.jobs))))
         print(rows[-1])
         options.out.write_text(json.dumps({**written, "rows": rows}, indent=1) + "\n")
 

@@ -4,7 +4,7 @@ Choices about the default are made on the tuning tasks; the others only report.
 """
 
 import multiprocessing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
 from typing import TypeVar
@@ -53,8 +53,8 @@ def loaded(name: str, seed: int) -> Task:
 
 def in_processes(
     function: Callable[[Run], Result], runs: Sequence[Run], n_jobs: int
-) -> list[Result]:
+) -> Iterator[Result]:
     """Apply a function to every run, in several processes; the results are in order."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(n_jobs, mp_context=spawn) as pool:
-        return list(track(pool.map(function, runs, chunksize=1), "runs", total=len(runs)))
+        yield from track(pool.map(function, runs, chunksize=1), "runs", total=len(runs))

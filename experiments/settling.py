@@ -186,7 +186,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args(arguments)
     settings = settings_of(options.task or TUNING + REPORTED, options.seeds, options.splits)
-    rows = summary(settings, in_processes(course, settings, options.jobs))
+    rows = summary(settings, list(in_processes(course, settings, options.jobs)))
     average = means(rows)
     written = {"seeds": options.seeds, "splits": options.splits, "means": average, "rows": rows}
     options.out.write_text(json.dumps(written, indent=1) + "\n")

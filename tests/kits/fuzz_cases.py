@@ -260,6 +260,20 @@ def _record(evaluation: rp.Evaluation) -> None:
         _look(rp.select(study))
 
 
+def _raced(block: Any, returned: Any) -> None:
+    """Let a trial of a study with a whole evaluation yield a block, and return something."""
+
+    def evaluate(trial: optuna.Trial) -> Any:
+        if trial.number:
+            trial.suggest_int("row", 0, N - 1)
+            yield block
+            return returned
+        return _evaluate(trial)
+
+    study = rp.create_study(PROBLEM, seed=0)
+    study.optimize(rp.objective(study, evaluate), n_trials=2)
+
+
 STUDIES = (
     Case(
         "create_study",
@@ -280,6 +294,16 @@ STUDIES = (
         "objective",
         rp.objective,
         ({"study": Fresh(lambda: rp.create_study(PROBLEM, seed=0)), "evaluate": _evaluate},),
+    ),
+    Case(
+        "blocks of a race",
+        _raced,
+        (
+            {
+                "block": {"error": VALIDATION["error"][0], "cost": 1.0},
+                "returned": {"error": CALIBRATION["error"][0]},
+            },
+        ),
     ),
     Case(
         "tell",

@@ -31,13 +31,13 @@ from riskpilot.search import (
     uniform,
     without_limits,
 )
-from riskpilot.study.kept.records import problem_of, settings_of
+from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.trials import (
     PROPOSAL_KEY,
     finished_with_losses,
-    has_losses,
     study_space,
     trials_of,
+    was_evaluated,
 )
 from riskpilot.study.proposals import best_new_point
 from riskpilot.study.space import Space, from_unit
@@ -269,7 +269,7 @@ class GuidedSampler(BaseSampler):
         problem = problem_of(study, otherwise=self._problem)
         trials, search_space = trials_of(study), study_space(study)
         pool = self._pool_size(search_space)
-        n_done = len(finished_with_losses(trials))
+        n_done = sum(map(was_evaluated, trials))
         if problem.has_open_limits or not search_space or n_done < max(pool, 2):
             return None
         with one_thread():
@@ -352,8 +352,8 @@ def sampler_for(study: optuna.Study, problem: Problem, seed: int) -> GuidedSampl
 
 
 def _enough(trials: Iterable[FrozenTrial]) -> bool:
-    """Tell whether there are two finished trials with losses, of which a search can learn."""
-    return len(list(itertools.islice(filter(has_losses, trials), 2))) == 2
+    """Tell whether there are two finished trials of which a search can learn."""
+    return len(list(itertools.islice(filter(was_evaluated, trials), 2))) == 2
 
 
 def search_snapshot(study: optuna.Study, problem: Problem) -> SearchOutline | None:
