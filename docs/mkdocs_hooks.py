@@ -28,6 +28,7 @@ _FIGURES = {
     "durability": ("benchmarks/durability.py", "table"),
     "load": ("docs/load.py", "times"),
     "bounded surrogates": ("docs/load.py", "quality"),
+    "settling": ("docs/searches.py", "settling"),
     "tried": ("experiments/tuning/shown.py", "tried"),
     "shares": ("experiments/tuning/shown.py", "shares"),
     "bets": ("experiments/tuning/shown.py", "bets"),

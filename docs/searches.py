@@ -72,4 +72,5 @@ def _read(name: str) -> dict[str, Any]:
 
 def _made_of(found: dict[str, Any]) -> str:
     """Write how many seeds and splits figures rest on."""
-    return f"{found['seeds']} seeds of search, {found['splits']} splits into calibration and test."
+    seeds = "One seed" if found["seeds"] == 1 else f"{found['seeds']} seeds"
+    return f"{seeds} of search, {found['splits']} splits into calibration and test."
