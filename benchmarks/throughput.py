@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,15 @@ def evaluate(trial: optuna.Trial) -> rp.Evaluation:
     return rp.Evaluation({"error": error[0], "cost": float(1 - x @ x / 3)}, {"error": error[1]})
 
 
-def run_worker(address: str, n_trials: int, ready: Any, start: Any, found: "Queue[Any]") -> None:
+@dataclass(frozen=True)
+class Place:
+    """Where a study is kept: the address of its storage, and the folder of its losses."""
+
+    storage: str
+    losses: str
+
+
+def run_worker(place: Place, n_trials: int, ready: Any, start: Any, found: "Queue[Any]") -> None:
     """Work on a study, and tell what that took: processor time and times of holding the lock."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     held: list[tuple[float, float]] = []
@@ -46,7 +55,13 @@ def run_worker(address: str, n_trials: int, ready: Any, start: Any, found: "Queu
     ready.release()
     start.wait()
     begun = time.process_time()
-    work(evaluate, storage=address, study_name="s", n_trials=n_trials)
+    work(
+        evaluate,
+        storage=place.storage,
+        artifact_store=place.losses,
+        study_name="s",
+        n_trials=n_trials,
+    )
     found.put((time.process_time() - begun, held))
 
 
@@ -65,14 +80,19 @@ def _timed(exclusive: Callable[..., Any], held: list[tuple[float, float]]) -> Ca
     return timed
 
 
-def throughput(address: str, n_workers: int, n_trials: int) -> dict[str, float]:
+def throughput(place: Place, n_workers: int, n_trials: int) -> dict[str, float]:
     """Let workers finish so many trials; returns the rate and what a trial took."""
     context = multiprocessing.get_context("spawn")
     ready, start, found = context.Semaphore(0), context.Event(), context.Queue()
     rp.create_study(
-        PROBLEM, storage=address, study_name="s", seed=0, safe=dict.fromkeys(NAMES, 0.0)
+        PROBLEM,
+        storage=place.storage,
+        artifact_store=place.losses,
+        study_name="s",
+        seed=0,
+        safe=dict.fromkeys(NAMES, 0.0),
     )
-    arguments = (address, n_trials, ready, start, found)
+    arguments = (place, n_trials, ready, start, found)
     workers = [context.Process(target=run_worker, args=arguments) for _ in range(n_workers)]
     for worker in workers:
         worker.start()
@@ -86,6 +106,7 @@ def throughput(address: str, n_workers: int, n_trials: int) -> dict[str, float]:
         worker.join()
     held = [each for _, times in reports for each in times]
     return {
+        "workers": n_workers,
         "trials": n_trials,
         "per_second": round(n_trials / seconds, 1),
         "processor_ms": round(1000 * sum(used for used, _ in reports) / n_trials, 1),
@@ -95,14 +116,15 @@ def throughput(address: str, n_workers: int, n_trials: int) -> dict[str, float]:
 
 
 @contextmanager
-def fresh_storage(kind: str) -> Iterator[str]:
-    """Give the address of an empty storage of one kind."""
-    if kind == "postgresql":
-        with server(durable=True) as address:
-            yield address
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            yield f"sqlite:///{folder}/study.db"
+def fresh_place(kind: str) -> Iterator[Place]:
+    """Give an empty storage of one kind, and a folder for losses."""
+    with tempfile.TemporaryDirectory() as folder:
+        losses = f"{folder}/losses"
+        if kind == "postgresql":
+            with server(durable=True) as address:
+                yield Place(address, losses)
+        else:
+            yield Place(f"sqlite:///{folder}/study.db", losses)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -113,14 +135,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--storage", choices=("sqlite", "postgresql"), action="append")
     parser.add_argument("--out", type=Path, default=FIGURES, help="where the JSON goes")
     options = parser.parse_args(arguments)
-    figures: dict[str, Any] = {}
     for kind in options.storage or ("sqlite", "postgresql"):
-        figures[kind] = {}
         for n_workers in options.workers or (1, 2, 4):
-            with fresh_storage(kind) as address:
-                figures[kind][str(n_workers)] = throughput(address, n_workers, options.trials)
-            print(kind, n_workers, figures[kind][str(n_workers)], flush=True)
-    record("throughput", figures, options.out)
+            with fresh_place(kind) as place:
+                figures = throughput(place, n_workers, options.trials)
+            print(figures, flush=True)
+            record("throughput", {f"{kind}, {n_workers}": figures}, options.out)
 
 
 if __name__ == "__main__":

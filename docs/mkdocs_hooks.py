@@ -29,6 +29,7 @@ _FIGURES = {
     "load": ("docs/load.py", "times"),
     "bounded surrogates": ("docs/load.py", "quality"),
     "settling": ("docs/searches.py", "settling"),
+    "throughput": ("docs/searches.py", "throughput"),
     "tried": ("experiments/tuning/shown.py", "tried"),
     "shares": ("experiments/tuning/shown.py", "shares"),
     "bets": ("experiments/tuning/shown.py", "bets"),
