@@ -28,6 +28,8 @@ _FIGURES = {
     "durability": ("benchmarks/durability.py", "table"),
     "load": ("docs/load.py", "times"),
     "bounded surrogates": ("docs/load.py", "quality"),
+    "optimism": ("docs/searches.py", "optimism"),
+    "optimism by task": ("docs/searches.py", "optimism_by_task"),
     "settling": ("docs/searches.py", "settling"),
     "throughput": ("docs/searches.py", "throughput"),
     "tried": ("experiments/tuning/shown.py", "tried"),

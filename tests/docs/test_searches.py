@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TABLES = {"settling": "settling"}
+TABLES = {"optimism_by_task": "optimism", "settling": "settling"}
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -19,6 +19,15 @@ def test_a_table_has_a_row_for_each_task_and_as_many_columns_as_its_head(table):
     assert len({line.count("|") for line in lines}) == 1
     for row in rows:
         assert f"| {row['task'].replace('_', ' ')}" in shown
+
+
+def test_the_default_is_shown_beside_trust_and_a_uniform_grid():
+    shown = runpy.run_path(str(ROOT / "docs" / "searches.py"))["optimism"]()
+    written = ROOT / "experiments" / "results" / "optimism.json"
+    for row in json.loads(written.read_text(encoding="utf-8"))["means"]:
+        ratio = row["ratio"]
+        figures = [f"{ratio[name]:.3f}" for name in ("guided", "trusting", "uniform")]
+        assert " | ".join(figures) in shown
 
 
 def test_the_rate_of_trials_is_shown_by_what_a_trial_takes():
