@@ -25,7 +25,7 @@ from riskpilot.losses.labels import (
     read_label_table,
     some_labels,
 )
-from riskpilot.losses.leakage import check_disjoint, check_memory
+from riskpilot.losses.leakage import check_disjoint, check_memory, check_unseen
 from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
 from riskpilot.losses.ranges import as_given
@@ -61,6 +61,7 @@ __all__ = [
     "check_losses",
     "check_memory",
     "check_names",
+    "check_unseen",
     "digest_of_labels",
     "free_objective_alone",
     "is_missing",

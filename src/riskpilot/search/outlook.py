@@ -59,3 +59,19 @@ def outlook(model: Model, region: Sequence[Interval], x: FloatArray, strategy: S
     for draw in draws:
         gains += added(transform(means + draw * stds)) / _DRAWS
     return Outlook(float(gains.max()), float(passing.max()), free)
+
+
+def best_rows(values: FloatArray, region: Sequence[Interval], n: int) -> list[int]:
+    """Choose up to ``n`` of some evaluations that are worth most together, best first.
+
+    ``values``: their objectives, shape (rows, c + 1); ``region``: what passes.
+    """
+    points = chance_to_pass(region, 0.0)(values)
+    reference = np.append(np.ones(len(region)), values[:, -1].max())
+    chosen: list[int] = []
+    for _ in range(n):
+        gains = improvement_over(points[chosen], reference)(points)
+        if gains.max() <= 0:
+            break
+        chosen.append(int(gains.argmax()))
+    return chosen

@@ -1,16 +1,13 @@
 """Asking a study: a question is settled from validation alone, may be sealed, and then put."""
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
 from optuna.trial import FrozenTrial
 
-from riskpilot.common import parse, plain_configs
+from riskpilot.common import plain_configs
 from riskpilot.errors import LossError, ProblemError, StudyError, shown
 from riskpilot.guarantee import (
     Background,
@@ -49,6 +46,7 @@ from riskpilot.study.kept.trials import finished, space_of
 from riskpilot.study.questions.question_ledger import enter, ledger, note_outcome
 from riskpilot.study.sampler import search_snapshot
 from riskpilot.study.smoothing import smoothed_risks
+from riskpilot.study.space import space_as_json
 
 Calibrate = Callable[[FrozenTrial], LossMapping]
 
@@ -214,24 +212,6 @@ def seal(
             f"made before, or verify without one."
         )
     return make_seal(question, study.study_name, len(entries))
-
-
-def space_as_json(space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
-    """Write a search space as plain JSON; `space_from_json` reads it back."""
-    try:
-        return {name: parse(distribution_to_json(dist)) for name, dist in sorted(space.items())}
-    except (TypeError, ValueError) as error:
-        raise StudyError(
-            f"A certificate keeps the search space as JSON, but it cannot be written: {error}. "
-            f"Give finite numbers, texts, truth values or None as choices."
-        ) from None
-
-
-def space_from_json(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
-    """Read what `space_as_json` wrote."""
-    return {
-        name: json_to_distribution(json.dumps(stored)) for name, stored in sorted(space.items())
-    }
 
 
 def background(study: optuna.Study, settled: "Settled") -> Background:
