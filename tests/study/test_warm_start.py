@@ -165,7 +165,18 @@ def test_ids_of_what_the_earlier_study_searched_by_are_refused_for_calibration()
     study = rp.create_study(PROBLEM, warm_start=first)
     with pytest.raises(rp.LeakageError, match="calibration_ids are the validation examples"):
         rp.objective(study, evaluate_by(1, usual), calibration_ids=range(K))
-    rp.objective(study, evaluate_by(1, usual), calibration_ids=range(K, 2 * K))
+    run = rp.objective(study, evaluate_by(1, usual), calibration_ids=range(K, 2 * K))
+    study.optimize(run, n_trials=3)
+    third = rp.create_study(PROBLEM, warm_start=study)
+    with pytest.raises(rp.LeakageError, match="or of a study before it"):
+        rp.objective(third, evaluate_by(2, usual), calibration_ids=range(K))
+
+
+def test_a_study_that_is_certified_again_knows_what_was_searched_by(earlier):
+    seen = np.random.default_rng(0).random((2, K))[0]
+    study = searched(evaluate_by(1, usual), 3, warm_start=earlier)
+    with pytest.raises(rp.LeakageError, match="Calibrate on other examples"):
+        rp.recertify(study, lambda trial: {"error": seen < usual(trial.params["x"])})
 
 
 def test_results_that_were_changed_from_outside_are_refused(earlier):

@@ -11,6 +11,7 @@ from riskpilot.guarantee import non_dominated, region_of
 from riskpilot.problem import Problem
 from riskpilot.search import best_rows, default_pool_size, values_and_variances
 from riskpilot.study.kept.attributes import IDS_KEY, attributes_of, problem_of, settings_of
+from riskpilot.study.kept.earlier import earlier_of
 from riskpilot.study.kept.records import validation_of
 from riskpilot.study.kept.trials import finished, n_calibration_of, space_of
 from riskpilot.study.space import space_as_json
@@ -62,7 +63,7 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
             name: [losses.row_digests[row].hex() for row in rows]
             for name, losses in validation.risks.items()
         },
-        "ids": attributes_of(earlier).get(f"{IDS_KEY}validation"),
+        "ids": _ids_of(earlier),
         "first": [],
     }
     if problem.has_open_limits:
@@ -71,3 +72,10 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
     n_first = max(1, round(_FIRST_SHARE * default_pool_size(len(space))))
     first = best_rows(values[rows], region_of(validation, m), n_first)
     return {**content, "first": [configs[row] for row in first]}
+
+
+def _ids_of(earlier: optuna.Study) -> list[str]:
+    """Return the digests of the ids that an earlier study, and those before it, searched by."""
+    own = attributes_of(earlier).get(f"{IDS_KEY}validation")
+    before = earlier_of(earlier)
+    return [*([] if own is None else [own]), *([] if before is None else before.ids)]

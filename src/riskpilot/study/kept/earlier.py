@@ -41,7 +41,7 @@ _EARLIER = record(
     values=list_of(list_of(real)),
     variances=list_of(list_of(optional(real))),
     digests=mapping_of(list_of(digest)),
-    ids=optional(digest),
+    ids=list_of(digest),
     digest=digest,
 )
 
@@ -54,7 +54,7 @@ class Earlier:
     ``values``, (n, c + 1), and the ``variances`` of their noise, NaN where it is not known;
     ``first``: those to be tried first, as long as the earlier study is not seen to mislead;
     ``digests``: those of their validation losses, by risk; ``ids``: that of the ids of its
-    validation examples, where it had some.
+    validation examples, where it had some, and of the studies that it was itself started from.
     """
 
     study: str
@@ -64,7 +64,7 @@ class Earlier:
     values: FloatArray
     variances: FloatArray
     digests: Mapping[str, Collection[str]]
-    ids: str | None
+    ids: Collection[str]
 
     @cached_property
     def points(self) -> FloatArray:
@@ -92,11 +92,12 @@ class Earlier:
 
     def check_ids(self, ids: ExampleIds) -> None:
         """Refuse calibration examples whose ids are those of the earlier validation examples."""
-        if self.ids is not None and ids.digests.get("calibration") == self.ids:
+        if ids.digests.get("calibration") in self.ids:
             raise LeakageError(
                 f"Calibration examples must not have been seen by the search, but calibration_ids "
                 f"are the validation examples of {self.study!r}, from which this study was "
-                f"started. Calibrate on other examples, or leave warm_start out."
+                f"started, or of a study before it. Calibrate on other examples, or leave "
+                f"warm_start out."
             )
 
     def check_space(self, space: Mapping[str, BaseDistribution]) -> None:
@@ -138,6 +139,13 @@ def _read(study: optuna.Study) -> Earlier | None:
     variances = np.array(content["variances"], dtype=np.float64)
     digests = {name: frozenset(found) for name, found in content["digests"].items()}
     return Earlier(**{**content, "values": values, "variances": variances, "digests": digests})
+
+
+def copy_earlier(study: optuna.Study, copy: optuna.Study) -> None:
+    """Let a new study know of the same earlier one."""
+    stored = attributes_of(study).get(EARLIER_KEY)
+    if stored is not None:
+        copy.set_user_attr(EARLIER_KEY, stored)
 
 
 def write_earlier(study: optuna.Study, content: dict[str, Any]) -> None:
