@@ -30,6 +30,7 @@ from riskpilot.common.json_shapes import (
 from riskpilot.common.notebook import card
 from riskpilot.common.ordinary_files import open_ordinary, other_than_file
 from riskpilot.common.passwords import hide_password, shown_safely, without_password
+from riskpilot.common.served import unusable_address
 from riskpilot.common.size_limits import (
     check_archive,
     check_file,
@@ -102,6 +103,7 @@ __all__ = [
     "replacing",
     "shown_safely",
     "text",
+    "unusable_address",
     "whole",
     "within",
     "without_password",

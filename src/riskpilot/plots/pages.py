@@ -46,15 +46,30 @@ def web_page(
 <meta name="generator" content="riskpilot {html.escape(version)}">
 <title>{html.escape(title)}</title>
 <link rel="icon" href="data:,">
-<style>{_asset("page.css")}</style></head>
+<style>{page_style()}</style></head>
 <body class="{"certified" if good else "none"}">
 {body}
-<script type="application/json" id="page">{_as_json(_page_data(figures))}</script>
+<script type="application/json" id="page">{figure_data(figures)}</script>
 <script type="text/plain" id="plotly">{get_plotlyjs()}</script>
-<script>{_asset("figures.js")}</script>
+<script>{page_script()}</script>
 <script>{script}</script>
 </body></html>
 """
+
+
+def page_style() -> str:
+    """Return the stylesheet of every page."""
+    return _asset("page.css")
+
+
+def page_script() -> str:
+    """Return the script that draws the figures of a page."""
+    return _asset("figures.js")
+
+
+def figure_data(figures: Sequence[PageFigure]) -> str:
+    """Write what the script of a page draws as JSON that can stand inside a script element."""
+    return _as_json(_page_data(figures))
 
 
 def sections(figures: Sequence[PageFigure]) -> str:

@@ -26,11 +26,18 @@ from riskpilot.study.questions.audit import audit, verify
 from riskpilot.study.questions.question_ledger import ledger
 from riskpilot.study.recertifying import recertify
 from riskpilot.study.sampler import GuidedSampler, sampler_for, search_snapshot
+from riskpilot.study.searching import search_so_far, still
 from riskpilot.study.settling import StopWhenSettled
 from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.study.space import Space, check_choices, from_unit, n_values, to_unit
 from riskpilot.study.status import QuestionStatus, RiskStatus, Status, study_status
-from riskpilot.study.storages import as_storage, exclusive, existing_storage, file_lock
+from riskpilot.study.storages import (
+    as_storage,
+    exclusive,
+    existing_storage,
+    file_lock,
+    silent_trials,
+)
 from riskpilot.study.telling import tell
 from riskpilot.study.workers import work
 
@@ -71,11 +78,14 @@ __all__ = [
     "sampler_for",
     "seal",
     "search_snapshot",
+    "search_so_far",
     "select",
     "set_limits",
     "settings_of",
+    "silent_trials",
     "smoothed_risks",
     "split_trials",
+    "still",
     "study_losses",
     "study_status",
     "suggest_limits",

@@ -17,7 +17,13 @@ from riskpilot.study.kept.records import ERROR_KEY, Record, problem_of, settings
 from riskpilot.study.kept.trials import finished_among, n_calibration_of, trials_of
 from riskpilot.study.questions.question_ledger import ledger, outcomes
 from riskpilot.study.sampler import GuidedSampler
-from riskpilot.study.storages import has_heartbeat, seconds_between, seconds_running
+from riskpilot.study.searching import still
+from riskpilot.study.storages import (
+    has_heartbeat,
+    seconds_between,
+    seconds_running,
+    silent_trials,
+)
 
 _DIED = "no error was recorded: its worker died"
 
@@ -35,12 +41,14 @@ class Failure:
 class Running:
     """A trial that is being evaluated, or whose worker died.
 
-    ``seconds``: the time since it began.
+    ``seconds``: the time since it began; ``is_silent``: whether its worker has not been heard of
+    for so long that another one will take the trial over.
     """
 
     number: int
     seconds: float
     config: dict[str, Any]
+    is_silent: bool
 
 
 @dataclass(frozen=True)
@@ -123,6 +131,7 @@ class Status:
 
 def study_status(study: optuna.Study) -> Status:
     """Report where a study stands, from what its trials say openly and from its ledger."""
+    study = still(study)
     problem = problem_of(study)
     trials = trials_of(study)
     done = finished_among(trials)
@@ -141,7 +150,7 @@ def study_status(study: optuna.Study) -> Status:
         n_calibration=n_calibration,
         risks=_risks(problem, records, n_calibration) if records else (),
         failures=tuple(_failure(t) for t in trials if t.state == TrialState.FAIL),
-        running=_running(trials),
+        running=_running(trials, silent_trials(study)),
         heartbeats=has_heartbeat(study),
         questions=questions,
         spent=sum(question.spend for question in questions),
@@ -155,10 +164,10 @@ def _outlook(study: optuna.Study) -> Outlook | None:
     return sampler.outlook(study) if isinstance(sampler, GuidedSampler) else None
 
 
-def _running(trials: list[FrozenTrial]) -> tuple[Running, ...]:
-    """List the trials under way, longest first."""
+def _running(trials: list[FrozenTrial], silent: frozenset[int]) -> tuple[Running, ...]:
+    """List the trials under way, longest first; ``silent``: those whose workers are not heard."""
     found = [
-        Running(trial.number, seconds_running(trial), dict(trial.params))
+        Running(trial.number, seconds_running(trial), dict(trial.params), trial.number in silent)
         for trial in trials
         if trial.state == TrialState.RUNNING and trial.datetime_start is not None
     ]

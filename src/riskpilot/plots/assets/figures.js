@@ -1,6 +1,7 @@
 "use strict";
 (() => {
-  const page = JSON.parse(document.getElementById("page").textContent);
+  const read = () => JSON.parse(document.getElementById("page").textContent);
+  let page = read();
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const settings = {
     responsive: true,
@@ -15,7 +16,7 @@
 
   // The library is large. As text it costs nothing until the page is open; as a script of its own
   // it is then compiled beside the page, which can be read and searched meanwhile.
-  const library = () => new Promise((resolve, reject) => {
+  const library = () => window.Plotly ?? new Promise((resolve, reject) => {
     const script = document.createElement("script");
     script.src = URL.createObjectURL(new Blob([document.getElementById("plotly").textContent]));
     script.onload = resolve;
@@ -24,19 +25,27 @@
   });
 
   // One figure at a time: the page scrolls while they appear.
-  const draw = async () => {
-    await library();
+  const drawAll = async () => {
     for (const [id, figure] of Object.entries(page.figures)) {
-      const layout = { ...figure.layout, template: theme() };
-      await Plotly.newPlot(id, figure.data, layout, settings);
+      const layout = { ...figure.layout, template: theme(), uirevision: "kept" };
+      await Plotly.react(id, figure.data, layout, settings);
       document.getElementById(id).dataset.drawn = Math.round(performance.now());
       await new Promise((next) => setTimeout(next));
     }
-    dark.addEventListener("change", () => repaint(theme()));
-    window.addEventListener("beforeprint", () => repaint(page.themes.light));
-    window.addEventListener("afterprint", () => repaint(theme()));
     document.documentElement.dataset.drawn = "yes";
   };
 
-  window.addEventListener("load", () => setTimeout(draw));
+  const start = async () => {
+    await library();
+    await drawAll();
+    dark.addEventListener("change", () => repaint(theme()));
+    window.addEventListener("beforeprint", () => repaint(page.themes.light));
+    window.addEventListener("afterprint", () => repaint(theme()));
+  };
+
+  document.addEventListener("renewed", () => { // a live page has other figures now
+    page = read();
+    drawAll();
+  });
+  window.addEventListener("load", () => setTimeout(start));
 })();
