@@ -1107,6 +1107,6 @@ COMMANDS = (
     _typed(30, ["report", "sqlite:///study.db", "--study-name", "known", "--out", "r.html"]),
 )
 # Commands that serve, train or replay: they read no input but options that the others read, too.
-NOT_TYPED = {"dashboard", "demo", "bench"}
+NOT_TYPED = {"dashboard", "live", "demo", "bench"}
 
 CASES = (*VOCABULARY, *LOSSES, *PLANS, *STUDIES, *CERTIFICATES, *WATCHES, *SKLEARN, *COMMANDS)
