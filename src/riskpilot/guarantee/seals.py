@@ -19,9 +19,10 @@ from riskpilot.common import (
     text,
     whole,
 )
-from riskpilot.guarantee.certificate import Certificate, stamp
+from riskpilot.guarantee.certificate import Certificate
 from riskpilot.guarantee.certificate_shape import CONTENT, VERSIONS
 from riskpilot.guarantee.question import Question, question_in_words
+from riskpilot.guarantee.uses import stamp
 from riskpilot.problem import Problem
 from riskpilot.statistics import GroupName
 
