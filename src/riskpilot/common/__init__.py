@@ -31,6 +31,7 @@ from riskpilot.common.notebook import card
 from riskpilot.common.ordinary_files import open_ordinary, other_than_file
 from riskpilot.common.passwords import hide_password, shown_safely, without_password
 from riskpilot.common.served import unusable_address
+from riskpilot.common.shown_line import ShownLine
 from riskpilot.common.size_limits import (
     check_archive,
     check_file,
@@ -61,6 +62,7 @@ __all__ = [
     "Places",
     "Shape",
     "ShapeError",
+    "ShownLine",
     "TimeLimitError",
     "anything",
     "canonical",

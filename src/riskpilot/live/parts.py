@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from riskpilot.guarantee import config_in_words
 from riskpilot.live.snapshot import Snapshot
-from riskpilot.live.words import chance_in_words, gain_in_words
+from riskpilot.live.words import gain
 from riskpilot.selection import left_out_in_words
-from riskpilot.study import QuestionStatus, RiskStatus, Status
+from riskpilot.study import QuestionStatus, RiskStatus, Status, chance_in_words
 
 _MOST_ROWS = 20
 
@@ -120,7 +120,7 @@ def _gain(snapshot: Snapshot) -> str:
     if ahead is None:
         return ""
     rows = {
-        f"expected gain in {snapshot.status.asked['minimize']}": gain_in_words(snapshot),
+        f"expected gain in {snapshot.status.asked['minimize']}": gain(snapshot),
         "best chance to pass": chance_in_words(ahead.chance),
     }
     note = "the mean over what the next evaluation may show and over what may pass"

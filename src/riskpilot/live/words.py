@@ -1,17 +1,9 @@
 """What the page says of a search: its state, its headline, and what may be expected."""
 
 from riskpilot.live.snapshot import Snapshot
-from riskpilot.study import Status
+from riskpilot.study import chance_in_words, counts_in_words, gain_in_words
 
 _SEALED = "Calibration data is sealed, so that looking as often as one likes costs nothing."
-
-_STATES = {
-    "complete": "finished",
-    "running": "running",
-    "waiting": "waiting",
-    "fail": "failed",
-    "pruned": "pruned",
-}
 
 
 def mood(snapshot: Snapshot) -> str:
@@ -25,7 +17,7 @@ def mood(snapshot: Snapshot) -> str:
 def state(snapshot: Snapshot) -> str:
     """Say in a line whether the search goes on, or what its test said."""
     status, verdict = snapshot.status, snapshot.verdict
-    counts = _counts(status)
+    counts = counts_in_words(status.states)
     if verdict is not None:
         said = "✗ Nothing could be certified" if verdict.config is None else "✓ Certified"
         return f"{said} · {counts}"
@@ -63,30 +55,11 @@ def sentences(snapshot: Snapshot) -> tuple[str, str]:
     )
 
 
-def chance_in_words(chance: float) -> str:
-    """Write a chance in percent, without the certainty that nobody has.
-
-    >>> chance_in_words(0.834), chance_in_words(0.9999), chance_in_words(0.0001)
-    ('83 %', 'above 99 %', 'below 1 %')
-    """
-    if chance > 0.99:
-        return "above 99 %"
-    return "below 1 %" if chance < 0.01 else f"{chance:.0%}".replace("%", " %")
-
-
-def gain_in_words(snapshot: Snapshot) -> str:
-    """Write the expected gain of one more evaluation, seen against the values so far."""
-    values = [trial.free for trial in snapshot.trials.values()]
+def gain(snapshot: Snapshot) -> str:
+    """Write the expected gain of one more evaluation."""
     ahead = snapshot.status.outlook
     assert ahead is not None
-    matters = ahead.gain > 1e-4 * (max(values) - min(values))
-    return f"{ahead.gain:.2g}" if matters else "next to nothing"
-
-
-def _counts(status: Status) -> str:
-    """Count the trials in each state."""
-    counted = [f"{n:,} {word}" for name, word in _STATES.items() if (n := status.states[name])]
-    return ", ".join(counted) or "no trials yet"
+    return gain_in_words(ahead, [trial.free for trial in snapshot.trials.values()])
 
 
 def _expected(snapshot: Snapshot) -> str:
@@ -113,4 +86,4 @@ def _ahead(snapshot: Snapshot) -> str:
     if snapshot.status.outlook is None:
         return ""
     free = snapshot.status.asked["minimize"]
-    return f"One more evaluation is expected to lower {free} by {gain_in_words(snapshot)}."
+    return f"One more evaluation is expected to lower {free} by {gain(snapshot)}."

@@ -9,6 +9,12 @@ from riskpilot.study.as_tables import (
     study_losses,
 )
 from riskpilot.study.creation import create_study, load_study
+from riskpilot.study.forecast import (
+    chance_in_words,
+    counts_in_words,
+    expected_in_words,
+    gain_in_words,
+)
 from riskpilot.study.kept.records import (
     PROBLEM_KEY,
     attributes_of,
@@ -21,6 +27,7 @@ from riskpilot.study.labels.calibration import Calibration
 from riskpilot.study.labels.reading import add_from_file
 from riskpilot.study.limits import LimitSuggestion, set_limits, suggest_limits
 from riskpilot.study.objectives import objective
+from riskpilot.study.progress import ShowProgress
 from riskpilot.study.questions.asking import seal, select
 from riskpilot.study.questions.audit import audit, verify
 from riskpilot.study.questions.question_ledger import ledger
@@ -49,6 +56,7 @@ __all__ = [
     "LimitSuggestion",
     "QuestionStatus",
     "RiskStatus",
+    "ShowProgress",
     "Space",
     "Status",
     "StopWhenSettled",
@@ -57,15 +65,19 @@ __all__ = [
     "as_storage",
     "attributes_of",
     "audit",
+    "chance_in_words",
     "check_choices",
+    "counts_in_words",
     "create_study",
     "exclusive",
     "existing_storage",
+    "expected_in_words",
     "export_losses",
     "file_lock",
     "finished",
     "finished_among",
     "from_unit",
+    "gain_in_words",
     "hide_password",
     "is_storage",
     "ledger",

@@ -13,10 +13,10 @@ from riskpilot.errors import shown
 from riskpilot.guarantee import region_of
 from riskpilot.problem import Problem
 from riskpilot.search import Outlook
+from riskpilot.study.forecast import outlook_of
 from riskpilot.study.kept.records import ERROR_KEY, Record, problem_of, settings_of, validation_of
 from riskpilot.study.kept.trials import finished_among, n_calibration_of, trials_of
 from riskpilot.study.questions.question_ledger import ledger, outcomes
-from riskpilot.study.sampler import GuidedSampler
 from riskpilot.study.searching import still
 from riskpilot.study.storages import (
     has_heartbeat,
@@ -154,14 +154,8 @@ def study_status(study: optuna.Study) -> Status:
         heartbeats=has_heartbeat(study),
         questions=questions,
         spent=sum(question.spend for question in questions),
-        outlook=_outlook(study),
+        outlook=outlook_of(study),
     )
-
-
-def _outlook(study: optuna.Study) -> Outlook | None:
-    """Ask the sampler what one more evaluation may bring; only the guided one can tell."""
-    sampler = study.sampler
-    return sampler.outlook(study) if isinstance(sampler, GuidedSampler) else None
 
 
 def _running(trials: list[FrozenTrial], silent: frozenset[int]) -> tuple[Running, ...]:
