@@ -54,15 +54,17 @@ def watch(chrome, folder):
 
 
 def running(study, folder):
-    """The address of a search that is still running: a copy of a study with one trial more."""
+    """The address of a search that is still running: a study before its selection, and a trial."""
     storage = f"sqlite:///{folder}/income.db"
-    optuna.copy_study(
-        from_study_name=study.study_name,
-        from_storage=study._storage,
-        to_storage=storage,
-        to_study_name="income",
+    copy = optuna.create_study(
+        storage=storage, study_name="income", directions=["minimize"] * len(study.directions)
     )
-    optuna.load_study(study_name=None, storage=storage).ask()
+    for name, value in study.user_attrs.items():
+        if not name.startswith("riskpilot:ledger"):
+            copy.set_user_attr(name, value)
+    copy.set_metric_names(study.metric_names)
+    copy.add_trials(study.trials)
+    copy.ask(study.trials[-1].distributions)
     return storage
 
 

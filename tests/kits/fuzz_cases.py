@@ -358,6 +358,12 @@ STUDIES = (
         far=tuple({"problem": problem, "seed": 0} for problem in EXTREME),
     ),
     Case("StopWhenSettled", rp.StopWhenSettled, ({"gain": 0.01},), examples=30),
+    Case(
+        "ShowProgress",
+        lambda study: rp.ShowProgress()(study, None),
+        ({"study": Fresh(_study)},),
+        examples=10,
+    ),
     *(
         Case(
             name,

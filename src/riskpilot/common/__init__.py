@@ -31,7 +31,7 @@ from riskpilot.common.notebook import card
 from riskpilot.common.ordinary_files import open_ordinary, other_than_file
 from riskpilot.common.passwords import hide_password, shown_safely, without_password
 from riskpilot.common.served import unusable_address
-from riskpilot.common.shown_line import ShownLine
+from riskpilot.common.shown_line import ShownLine, shown_steps
 from riskpilot.common.size_limits import (
     check_archive,
     check_file,
@@ -104,6 +104,7 @@ __all__ = [
     "record",
     "replacing",
     "shown_safely",
+    "shown_steps",
     "text",
     "unusable_address",
     "whole",

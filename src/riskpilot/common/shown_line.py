@@ -7,12 +7,16 @@ standard error, because standard output is for results.
 import importlib
 import logging
 import sys
+import time
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from riskpilot.common.notebook import card
 from riskpilot.errors import visible
+
+_SOON = 2.0  # seconds: what takes no longer is not worth a line in a log
 
 
 class _Place(Protocol):
@@ -29,7 +33,7 @@ class ShownLine:
     """A line that is shown where this process shows its progress.
 
     It ends when it is closed, when nothing refers to it any more, or with the process. ``keep``:
-    whether a terminal still shows it afterwards.
+    whether it can still be read afterwards.
     """
 
     def __init__(self, *, keep: bool) -> None:
@@ -46,15 +50,48 @@ class ShownLine:
         self._place.show(visible(words))
 
 
+@contextmanager
+def shown_steps(is_shown: bool) -> Iterator[Callable[..., None]]:
+    """Give a function that says which step of a long computation goes on, with a detail.
+
+    The steps are shown while they last. A log gets those that begin after some seconds, without
+    their details.
+    """
+    if not is_shown:
+        yield lambda step, detail="": None
+        return
+    line, begin = ShownLine(keep=False), time.monotonic()
+    said = ""
+
+    def say(step: str, detail: str = "") -> None:
+        nonlocal said
+        is_new, said = step != said, step
+        if line.is_in_place:
+            line.show(f"{step}{detail}")
+        elif is_new and time.monotonic() - begin > _SOON:
+            line.show(step)
+
+    try:
+        yield say
+    finally:
+        line.close()
+
+
 def _place(keep: bool) -> _Place:
     """Find out where this process shows its progress."""
     # rich takes as long to load as half of riskpilot, and only those who look need it.
     from rich.console import Console
 
-    if "ipykernel" in sys.modules and not sys.stderr.isatty():
-        return _InNotebook()
+    if _is_notebook():
+        return _InNotebook(keep)
     console = Console(stderr=True, highlight=False)
     return _InTerminal(console, keep) if console.is_terminal else _InLog()
+
+
+def _is_notebook() -> bool:
+    """Tell whether this code runs in a cell of a notebook: its shell belongs to a kernel."""
+    shell_of = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)
+    return getattr(shell_of(), "kernel", None) is not None
 
 
 class _InTerminal:
@@ -93,7 +130,8 @@ class _InNotebook:
 
     is_in_place = True
 
-    def __init__(self) -> None:
+    def __init__(self, keep: bool) -> None:
+        self._keep = keep
         self._display = importlib.import_module("IPython.display")
         self._shown: Any = None
 
@@ -105,7 +143,8 @@ class _InNotebook:
             self._shown.update(made)
 
     def close(self) -> None:
-        """Leave the card as it is."""
+        if self._shown is not None and not self._keep:
+            self._shown.update(self._display.HTML(""))
 
 
 class _InLog:

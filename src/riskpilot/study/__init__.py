@@ -14,6 +14,7 @@ from riskpilot.study.forecast import (
     counts_in_words,
     expected_in_words,
     gain_in_words,
+    outlook_of,
 )
 from riskpilot.study.kept.records import (
     PROBLEM_KEY,
@@ -85,6 +86,7 @@ __all__ = [
     "n_values",
     "objective",
     "open_study",
+    "outlook_of",
     "problem_of",
     "recertify",
     "sampler_for",

@@ -15,8 +15,8 @@ from riskpilot.study.kept.records import problem_of
 from riskpilot.study.kept.trials import finished_among, trials_of
 from riskpilot.study.searching import still
 
-# Looking ahead takes about as long as a proposal; it may take this share of the time at most.
-_SHARE = 0.1
+# Looking ahead takes about as long as a proposal; between two looks so many seconds pass.
+_PAUSE = 2.0
 # Where lines cannot be renewed, one is written after so many seconds, or when the number of
 # finished trials has doubled.
 _SECONDS = 60.0
@@ -88,10 +88,9 @@ class ShowProgress:
         return f"{words}; one more evaluation is expected to gain {gain}"
 
     def _looked_ahead(self, now: optuna.Study) -> Outlook | None:
-        """Look ahead, or return what the last look said where that would take too long."""
-        begin = time.monotonic()
-        if begin >= self._look_at:
+        """Look ahead, or return what was seen where the last look was a moment ago."""
+        if time.monotonic() >= self._look_at:
             self._ahead = outlook_of(now)
-            end = time.monotonic()
-            self._look_at = end + (end - begin) / _SHARE
+            if self._ahead is not None:  # to see that it is too early takes no time
+                self._look_at = time.monotonic() + _PAUSE
         return self._ahead

@@ -42,8 +42,9 @@ from riskpilot.study.as_tables import is_storage, open_study, study_losses, vali
 from riskpilot.study.kept.records import Record, problem_of, record_again, settings_of
 from riskpilot.study.kept.trials import Finished, finished, space_of
 from riskpilot.study.labels.kept import label_table
-from riskpilot.study.questions.asking import judges_of, space_as_json, space_from_json
+from riskpilot.study.questions.asking import judges_of
 from riskpilot.study.questions.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
+from riskpilot.study.questions.stored_space import space_as_json, space_from_json
 from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.tables import Columns, LossTable, is_archive, open_table
 
