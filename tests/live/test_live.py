@@ -186,7 +186,7 @@ def test_nothing_of_calibration_is_opened(monkeypatch):
     def refuse(*args):
         raise AssertionError("losses were opened")
 
-    monkeypatch.setattr("riskpilot.study.kept.records._read", refuse)
+    monkeypatch.setattr("riskpilot.study.kept.trial_losses._read", refuse)
     with served(study) as page:
         assert "9 finished" in text_of(page)
 

@@ -1,22 +1,21 @@
 """The promise, and all that is needed to check it again."""
 
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from riskpilot.common import card, digest_of, signed_files
-from riskpilot.errors import CertificateError
+from riskpilot.common import Shape, card, digest_of
 from riskpilot.guarantee.certificate_shape import SCHEMA, a_certificate
 from riskpilot.guarantee.promise_words import promise_of
 from riskpilot.guarantee.question import Question, runs
+from riskpilot.guarantee.signed_records import SignedRecord
 from riskpilot.guarantee.testing import Labelling, TestPlan, TestResult
 from riskpilot.guarantee.uses import Use
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(SignedRecord):
     """A selection in a form that can be stored, read and recomputed. Every field is plain JSON.
 
     Attributes
@@ -88,6 +87,10 @@ class Certificate:
         The versions of the packages that computed it.
     """
 
+    _kind: ClassVar[str] = "certificate"
+    _schema: ClassVar[str] = SCHEMA
+    _form: ClassVar[Shape] = a_certificate
+
     schema: str
     created: str
     problem: dict[str, Any]
@@ -125,11 +128,6 @@ class Certificate:
         return None if self.chosen is None else dict(self.candidates[self.chosen]["config"])
 
     @property
-    def digest(self) -> str:
-        """The SHA-256 digest of all fields."""
-        return digest_of(asdict(self))
-
-    @property
     def fingerprint(self) -> str:
         """The digest of all fields with numbers to six digits, which is that of every machine."""
         return digest_of(_coarse(asdict(self)))
@@ -158,90 +156,6 @@ class Certificate:
             "horizon": None if self.sequential is None else self.sequential["horizon"],
             "plan": self.plan_digest,
         }
-
-    def to_json(self) -> str:
-        """Write the certificate as JSON, with its digest.
-
-        Returns
-        -------
-        str
-            The JSON text, which `from_json` reads.
-
-        Raises
-        ------
-        CertificateError
-            If a field holds what JSON cannot, such as NaN.
-        """
-        try:
-            return signed_files.signed(asdict(self))
-        except (TypeError, ValueError) as error:
-            raise CertificateError(
-                f"A certificate holds finite numbers, texts, lists and mappings, but a field of "
-                f"this one cannot be written: {error}. Take an untouched copy."
-            ) from error
-
-    def save(self, path: str | Path) -> Path:
-        """Write the certificate as JSON and return where it is.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file to write.
-
-        Returns
-        -------
-        Path
-            The same path.
-
-        Raises
-        ------
-        CertificateError
-            If the file cannot be written.
-        """
-        return signed_files.save(path, self.to_json(), "certificate")
-
-    @classmethod
-    def from_json(cls, text: str) -> "Certificate":
-        """Read what `to_json` wrote.
-
-        Parameters
-        ----------
-        text : str
-            A certificate as JSON.
-
-        Returns
-        -------
-        Certificate
-            The certificate, every field of it of the kind it must be.
-
-        Raises
-        ------
-        CertificateError
-            If the text is no certificate, or was changed after it was written.
-        """
-        names = [field.name for field in fields(cls)]
-        return cls(**signed_files.read_signed(text, "certificate", SCHEMA, names, a_certificate))
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Certificate":
-        """Read a certificate from a file.
-
-        Parameters
-        ----------
-        path : str or Path
-            A file that `save` wrote.
-
-        Returns
-        -------
-        Certificate
-            The certificate.
-
-        Raises
-        ------
-        CertificateError
-            If the file cannot be read, is no certificate, or was changed after it was written.
-        """
-        return cls.from_json(signed_files.load(path, "certificate"))
 
     def __str__(self) -> str:
         return self.promise

@@ -16,13 +16,8 @@ from riskpilot.study.forecast import (
     gain_in_words,
     outlook_of,
 )
-from riskpilot.study.kept.records import (
-    PROBLEM_KEY,
-    attributes_of,
-    problem_of,
-    settings_of,
-    validation_of,
-)
+from riskpilot.study.kept.attributes import PROBLEM_KEY, attributes_of, problem_of, settings_of
+from riskpilot.study.kept.records import validation_of
 from riskpilot.study.kept.trials import Finished, finished, finished_among, split_trials
 from riskpilot.study.labels.calibration import Calibration
 from riskpilot.study.labels.reading import add_from_file
@@ -30,8 +25,9 @@ from riskpilot.study.limits import LimitSuggestion, set_limits, suggest_limits
 from riskpilot.study.objectives import objective
 from riskpilot.study.progress import ShowProgress
 from riskpilot.study.questions.asking import seal, select
-from riskpilot.study.questions.audit import audit, verify
+from riskpilot.study.questions.audit import audit
 from riskpilot.study.questions.question_ledger import ledger
+from riskpilot.study.questions.verifying import verify
 from riskpilot.study.recertifying import recertify
 from riskpilot.study.sampler import GuidedSampler, sampler_for, search_snapshot
 from riskpilot.study.searching import search_so_far, still

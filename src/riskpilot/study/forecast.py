@@ -6,7 +6,7 @@ import optuna
 from optuna.trial import TrialState
 
 from riskpilot.search import Outlook
-from riskpilot.study.kept.records import problem_of, settings_of
+from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.sampler import GuidedSampler, sampler_for
 
 _STATES = {

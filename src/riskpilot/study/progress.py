@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial
 from riskpilot.common import ShownLine
 from riskpilot.search import Outlook
 from riskpilot.study.forecast import counts_in_words, expected_in_words, gain_in_words, outlook_of
-from riskpilot.study.kept.records import problem_of
+from riskpilot.study.kept.attributes import problem_of
 from riskpilot.study.kept.trials import finished_among, trials_of
 from riskpilot.study.searching import still
 

@@ -4,13 +4,8 @@ import optuna
 
 from riskpilot.guarantee import Background
 from riskpilot.losses import ValidationLosses
-from riskpilot.study.kept.records import (
-    attributes_of,
-    problem_of,
-    require_study,
-    settings_of,
-    validation_of,
-)
+from riskpilot.study.kept.attributes import attributes_of, problem_of, require_study, settings_of
+from riskpilot.study.kept.records import validation_of
 from riskpilot.study.kept.trials import finished
 from riskpilot.study.sampler import sampler_for
 from riskpilot.study.storages import stand_still

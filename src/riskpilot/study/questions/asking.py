@@ -31,16 +31,10 @@ from riskpilot.losses import (
 )
 from riskpilot.problem import Problem
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
+from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.judges import JUDGE, judged_in, read_judges
-from riskpilot.study.kept.records import (
-    check_size,
-    joined,
-    problem_of,
-    read_calibration,
-    record_of,
-    settings_of,
-    validation_of,
-)
+from riskpilot.study.kept.records import check_size, record_of, validation_of
+from riskpilot.study.kept.trial_losses import joined, read_calibration
 from riskpilot.study.kept.trials import finished, space_of
 from riskpilot.study.questions.made_losses import Calibrate, forget_losses, make_losses
 from riskpilot.study.questions.question_ledger import enter, ledger, note_outcome

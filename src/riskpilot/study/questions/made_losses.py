@@ -8,7 +8,7 @@ from optuna.trial import FrozenTrial
 from riskpilot.errors import LossError
 from riskpilot.losses import LossMapping
 from riskpilot.problem import Problem
-from riskpilot.study.kept.records import forget_calibration, has_calibration, write_calibration
+from riskpilot.study.kept.trial_losses import forget_calibration, has_calibration, write_calibration
 from riskpilot.study.questions.question_ledger import ledger
 
 Calibrate = Callable[[FrozenTrial], LossMapping]
