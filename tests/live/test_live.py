@@ -17,7 +17,7 @@ from riskpilot.cli.app import app
 from riskpilot.live.server import _LOOK_SECONDS
 from tests.pictures import browser, scenes
 
-PATHS = ("/", "/page.css", "/live.css", "/live.js", "/figures.js", "/plotly.js")
+PATHS = ("/", "/page.css", "/live.css", "/live.js", "/figures.js", "/points.js", "/plotly.js")
 
 
 @contextlib.contextmanager

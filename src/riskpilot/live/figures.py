@@ -13,20 +13,17 @@ def figures_of(snapshot: Snapshot) -> tuple[PageFigure, ...]:
     if snapshot.search is None:
         return ()
     validation, background = snapshot.search
-    n_risks = len(validation.problem.risks)
     shaded = "" if background.search is None else " Shaded: where the test will be a close call."
     return (
         PageFigure(
             "The trade-off",
             f"Every finished trial on validation data, and the limits.{shaded}",
             _plane(snapshot),
-            n_risks,
         ),
         PageFigure(
             "The search",
             "What each trial showed on validation data.",
             search_history(validation, background),
-            1,
         ),
     )
 

@@ -38,9 +38,11 @@ def write_live_page(snapshot: Snapshot, name: str) -> str:
 </div>
 </main>
 <footer><p id="link"></p>Study {html.escape(status.study)}, shown by riskpilot.</footer>
+<p id="spoken" class="unseen" role="status"></p>
 <script type="application/json" id="page">{figure_data(figures)}</script>
 <script src="plotly.js"></script>
 <script src="figures.js"></script>
+<script src="points.js"></script>
 <script src="live.js"></script>
 </body></html>
 """

@@ -14,7 +14,6 @@ from importlib.resources import files
 
 import optuna
 import uvicorn
-from plotly.offline import get_plotlyjs
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
@@ -27,7 +26,7 @@ from riskpilot.common import unusable_address
 from riskpilot.errors import RiskpilotError
 from riskpilot.live.page import write_live_page
 from riskpilot.live.snapshot import snapshot_of, version_of
-from riskpilot.plots import page_script, page_style
+from riskpilot.plots import asset
 from riskpilot.study import still
 
 _LOOK_SECONDS = 0.5  # however many pages are open, the storage is read no more often than this
@@ -204,21 +203,17 @@ def _listening(host: str, port: int) -> socket.socket:
 def _assets() -> list[Route]:
     """Make the routes of scripts and stylesheets, which are the same for every study."""
     own = files("riskpilot.live") / "assets"
-    texts = {
-        "page.css": page_style(),
-        "live.css": (own / "live.css").read_text(encoding="utf-8"),
-        "plotly.js": get_plotlyjs(),
-        "figures.js": page_script(),
-        "live.js": (own / "live.js").read_text(encoding="utf-8"),
-    }
-    return [_asset(name, text.encode()) for name, text in texts.items()]
+    contents = {name: asset(name) for name in ("page.css", "figures.js", "points.js")}
+    contents |= {name: (own / name).read_bytes() for name in ("live.css", "live.js")}
+    packed = {name: gzip.compress(content, mtime=0) for name, content in contents.items()}
+    packed["plotly.js"] = asset("plotly-basic.min.js.gz")
+    return [_route(name, content) for name, content in packed.items()]
 
 
-def _asset(name: str, content: bytes) -> Route:
-    """Make the route of a script or a stylesheet, which is sent compressed."""
+def _route(name: str, packed: bytes) -> Route:
+    """Make the route of a script or a stylesheet, which is sent as gzip has packed it."""
     kind = "text/css" if name.endswith(".css") else "text/javascript"
-    digest = hashlib.sha256(content).hexdigest()[:16]
-    packed = gzip.compress(content, mtime=0)
+    digest = hashlib.sha256(packed).hexdigest()[:16]
 
     def send(request: Request) -> Response:
         return _answer(request, packed, kind, digest, {"Content-Encoding": "gzip"})
