@@ -13,6 +13,7 @@ from riskpilot.guarantee.certificate_shape import (
 from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.judging import JudgeHelp
 from riskpilot.guarantee.label_planning import JudgePlan, LabelsPlan, plan_judge, plan_labels
+from riskpilot.guarantee.label_progress import Progress, begin_labels, labels_again
 from riskpilot.guarantee.power import (
     MOST_EXAMPLES,
     RiskPlan,
@@ -47,12 +48,7 @@ from riskpilot.guarantee.question import (
 from riskpilot.guarantee.region import DELTA_PRIME, DOUBT, Interval, interval, region_of
 from riskpilot.guarantee.risk_tests import family, fewest_examples, log_p, steering_family
 from riskpilot.guarantee.seals import Seal, differences_from_seal, make_seal
-from riskpilot.guarantee.sequential import (
-    Progress,
-    begin_labels,
-    label_by_label,
-    labels_again,
-)
+from riskpilot.guarantee.sequential import label_by_label, question_by_label
 from riskpilot.guarantee.testing import (
     Labelling,
     TestPlan,
@@ -121,6 +117,7 @@ __all__ = [
     "plan_labels",
     "planning_family",
     "power_is_unknown",
+    "question_by_label",
     "question_digest",
     "region_of",
     "run_test",

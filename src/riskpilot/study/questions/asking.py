@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -20,8 +20,8 @@ from riskpilot.guarantee import (
     check_procedure,
     fixed_sequence,
     freeze_plan,
-    label_by_label,
     make_seal,
+    question_by_label,
     question_digest,
     run_test,
 )
@@ -31,6 +31,7 @@ from riskpilot.losses import (
     ValidationLosses,
     calibration_losses,
     judged_risks,
+    read_fresh,
     read_judge,
 )
 from riskpilot.problem import Problem
@@ -157,6 +158,7 @@ def seal(
     seed: int = 0,
     smooth: bool = True,
     horizon: int | None = None,
+    judge: Mapping[str, Any] | None = None,
 ) -> Seal:
     """Freeze the plan of a selection, without opening calibration data, and write down its digest.
 
@@ -179,6 +181,8 @@ def seal(
         Whether `select` will smooth the risks.
     horizon : int, optional
         The largest number of labels, where they will arrive one after another (`Calibration`).
+    judge : mapping, optional
+        What `Calibration` will get: a judge's scores of fresh examples.
 
     Returns
     -------
@@ -204,9 +208,12 @@ def seal(
     >>> rp.verify(certificate, study=study, seal=sealed).ok
     True
     """
-    question = settle(study, procedure, problem, spend, seed, smooth).question
+    settled = settle(study, procedure, problem, spend, seed, smooth)
+    question = settled.question
     if horizon is not None:
-        question = replace(question, plan=label_by_label(question.plan, horizon))
+        fresh = read_fresh(question.plan.problem, judge, len(question.plan.order))
+        entropy = settings_of(study).get("entropy", 0)
+        question = question_by_label(question, settled.validation, horizon, fresh, entropy)
     entries = ledger(study)
     asked = question_digest(question.content)
     earlier = next((entry for entry in entries if entry["question"] == asked), None)

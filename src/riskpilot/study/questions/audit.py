@@ -41,9 +41,16 @@ from riskpilot.selection import (
 from riskpilot.study.as_tables import is_storage, open_study, study_losses, validation_table
 from riskpilot.study.kept.records import Record, problem_of, record_again, settings_of
 from riskpilot.study.kept.trials import Finished, finished, space_of
-from riskpilot.study.labels.kept import label_table
+from riskpilot.study.labels.kept import KeptLabels, kept_labels
 from riskpilot.study.questions.asking import judges_of, space_as_json, space_from_json
-from riskpilot.study.questions.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
+from riskpilot.study.questions.question_ledger import (
+    entry_of,
+    ledger,
+    losses_behind,
+    outcomes,
+    trials_of,
+    use_of,
+)
 from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.tables import Columns, LossTable, is_archive, open_table
 
@@ -352,15 +359,17 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
         if certificate.sequential is None:
             table = study_losses(study, wanted, rows)
         else:
-            table, looks = _labels_of_study(study, entry, trials, len(rows))
-            differences += _differences_from_looks(looks, certificate)
+            table, labels = _labels_of_study(study, entry, trials, certificate)
+            differences += _differences_from_looks(labels.looks, certificate)
         differences += _differences_from_records(study, done, wanted)
     except StudyError as error:
         if not differences:  # the losses are damaged, not the certificate
             raise
         return None, [*differences, str(error)]
     judge = None
-    if certificate.judge is not None:
+    if certificate.sequential is not None:
+        judge = labels.judge
+    elif certificate.judge is not None:
         judge = judges_of(study, [trials[row] for row in rows])
     space = space_as_json(space_of(trials))
     numbers = [trial.number for trial in trials]
@@ -371,23 +380,27 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
 
 
 def _labels_of_study(
-    study: optuna.Study, entry: Mapping[str, Any], trials: Sequence[FrozenTrial], n: int
-) -> tuple[LossTable, tuple[int, ...]]:
-    """Read validation losses and the labels that arrived for a question, and the looks at them."""
-    labels, looks = label_table(study, entry["question"], problem_of(study), n)
+    study: optuna.Study,
+    entry: Mapping[str, Any],
+    trials: Sequence[FrozenTrial],
+    certificate: Certificate,
+) -> tuple[LossTable, KeptLabels]:
+    """Read validation losses, and the labels that had arrived when a certificate was made."""
+    n, most = len(certificate.candidates), losses_behind(certificate)
+    assert most is not None
+    labels = kept_labels(study, entry["question"], problem_of(study), n, most)
     configs = tuple(dict(trial.params) for trial in trials)
-    return LossTable(validation_table(study, trials), labels, configs), looks
+    return LossTable(validation_table(study, trials), labels.losses, configs), labels
 
 
 def _differences_from_looks(looks: Sequence[int], certificate: Certificate) -> list[str]:
     """Compare the looks of a certificate with the batches in which the labels came."""
     assert certificate.sequential is not None
-    until = [look for look in looks if look <= certificate.n_calibration]
     said = numbers_of(certificate.sequential["looks"])
-    if said == until:
+    if said == list(looks):
         return []
     return [
-        f"the labels came in batches that ended at {_brief(until)}, "
+        f"the labels came in batches that ended at {_brief(looks)}, "
         f"the certificate has {_brief(said)}"
     ]
 
@@ -472,9 +485,9 @@ def _differing_fields(found: Record, written: Record) -> Iterator[str]:
 def _differences_from_outcome(
     answers: Sequence[Mapping[str, Any]], certificate: Certificate
 ) -> list[str]:
-    """Compare a certificate with the answer that the ledger recorded, after as many labels."""
-    labels = None if certificate.sequential is None else certificate.n_calibration
-    outcome = next((answer for answer in answers if answer["labels"] == labels), None)
+    """Compare a certificate with the answer that the ledger recorded, after as many losses."""
+    losses = losses_behind(certificate)
+    outcome = next((answer for answer in answers if answer["losses"] == losses), None)
     if outcome is None:
         return ["the ledger has no answer to this question: select again to complete it"]
     if outcome["fingerprint"] != certificate.fingerprint:
