@@ -18,7 +18,7 @@ from riskpilot.study.kept.records import (
 )
 from riskpilot.study.kept.trials import Finished, finished, finished_among, split_trials
 from riskpilot.study.labels.calibration import Calibration
-from riskpilot.study.labels.reading import add_from_file
+from riskpilot.study.labels.reading import FileColumns, calibration_from_files
 from riskpilot.study.limits import LimitSuggestion, set_limits, suggest_limits
 from riskpilot.study.objectives import objective
 from riskpilot.study.questions.asking import seal, select
@@ -37,6 +37,7 @@ from riskpilot.study.workers import work
 __all__ = [
     "PROBLEM_KEY",
     "Calibration",
+    "FileColumns",
     "Finished",
     "GuidedSampler",
     "LimitSuggestion",
@@ -45,11 +46,11 @@ __all__ = [
     "Space",
     "Status",
     "StopWhenSettled",
-    "add_from_file",
     "adopt",
     "as_storage",
     "attributes_of",
     "audit",
+    "calibration_from_files",
     "check_choices",
     "create_study",
     "exclusive",

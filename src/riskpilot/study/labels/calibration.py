@@ -19,7 +19,7 @@ from riskpilot.guarantee import (
     question_by_label,
     question_digest,
 )
-from riskpilot.losses import FreshScores, LossMapping, ValidationLosses, read_fresh, score_name
+from riskpilot.losses import IDS, FreshScores, LossMapping, ValidationLosses, read_fresh, score_name
 from riskpilot.problem import Problem
 from riskpilot.selection import FrozenPlan, Selection, conclude
 from riskpilot.study.as_tables import validation_table
@@ -218,6 +218,12 @@ class Calibration:
     def _kept(self, name: str) -> FloatArray:
         empty = np.full((len(self.candidates), self.n_labels), np.nan)
         return np.array(self._progress.table.get(name, empty))
+
+    @property
+    def ids(self) -> tuple[str, ...] | None:
+        """The ids of the labelled examples so far, where they were given."""
+        found = self._progress.table.get(IDS)
+        return None if found is None else tuple(found.tolist())
 
     @property
     def judged(self) -> tuple[str, ...]:
