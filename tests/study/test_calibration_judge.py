@@ -5,6 +5,7 @@ import pytest
 from test_calibration import PROBLEM, RISKS, labels_of, reopened, searched, searched_again
 
 import riskpilot as rp
+from riskpilot.plots import label_paths
 
 HORIZON, FRESH = 400, 4000
 
@@ -331,3 +332,32 @@ def test_a_frozen_plan_may_have_a_known_order(tmp_path):
     assert verified.ok, str(verified)
     with pytest.raises(rp.LossError, match="order names rows from 0 to 2"):
         rp.freeze(problem, validation={"cost": [1.0, 2.0, 3.0]}, order=[3])
+
+
+def test_the_report_has_a_panel_for_every_risk(tmp_path):
+    rng = np.random.default_rng(0)
+    risks = [rp.Risk("error", 0.2), rp.Risk("harm", 0.3), rp.Risk("miss", 0.2)]
+
+    def draw(m):
+        return {
+            "error": rng.random((2, m)) < 0.05,
+            "harm": rng.beta(1, 9, (2, m)),
+            "miss": rng.random((2, m)) < 0.05,
+        }
+
+    problem = rp.Problem(risks, "cost")
+    plan = rp.freeze(problem, validation={**draw(300), "cost": [2.0, 1.0]})
+    pool = {"unlabelled": {"miss": rng.random(1000) < 0.05}}
+    calibration = rp.Calibration(plan, horizon=200, judge=pool)
+    losses = draw(150)
+    calibration.add(losses, judge={"labelled": {"miss": losses["miss"]}})
+    selection = calibration.select()
+    figure = label_paths(selection.plan, selection.result, selection.certificate.chosen)
+    titles = [figure.layout[f"yaxis{i}"].title.text for i in ("", 2, 3)]
+    shown = ("share of losses, error", "at 1), harm", "at 1), miss")
+    assert all(words in title for words, title in zip(shown, titles, strict=True))
+    lines = [trace for trace in figure.data if trace.yaxis == "y3" and trace.x[0] is not None]
+    # The path ends at the evidence that the certificate has.
+    log_p = selection.certificate.log_p[0]["miss"]
+    assert lines[0].y[-1] == pytest.approx(log_p / np.log(problem.delta))
+    assert "Label by label" in selection.report(tmp_path / "report.html").read_text()

@@ -13,7 +13,12 @@ from riskpilot.guarantee.certificate_shape import (
 from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.judging import JudgeHelp
 from riskpilot.guarantee.label_planning import JudgePlan, LabelsPlan, plan_judge, plan_labels
-from riskpilot.guarantee.label_progress import Progress, begin_labels, labels_again
+from riskpilot.guarantee.label_progress import (
+    Progress,
+    begin_labels,
+    evidence_paths,
+    labels_again,
+)
 from riskpilot.guarantee.power import (
     MOST_EXAMPLES,
     RiskPlan,
@@ -94,6 +99,7 @@ __all__ = [
     "config_of",
     "custom_name",
     "differences_from_seal",
+    "evidence_paths",
     "family",
     "fewest_examples",
     "fixed_sequence",

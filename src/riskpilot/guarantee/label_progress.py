@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from riskpilot.losses import (
 )
 from riskpilot.problem import Risk
 from riskpilot.statistics import Followed, follow
+
+_LOOKS = 60  # points of a path in a picture
 
 
 @dataclass(frozen=True)
@@ -216,6 +219,7 @@ class Progress:
                     if (steps := boundary_steps(plan, risk)) is not None
                 },
                 self.table,
+                self.fresh,
             ),
             judge=None
             if self.fresh is None
@@ -286,6 +290,38 @@ def labels_again(
             )
         progress = progress.add(table, positions)
     return replace(progress, looks=tuple(looks))
+
+
+def evidence_paths(
+    plan: TestPlan, labelling: Labelling, positions: Sequence[int]
+) -> dict[str, list[tuple[IntArray, FloatArray]]]:
+    """Follow again how the evidence for some candidates grew, by risk and candidate.
+
+    Returns after which labels it was looked at, and the log of one over the p-value as a share of
+    the one that certifies.
+    """
+    progress = begin_labels(plan, labelling.fresh)
+    problem = plan.problem
+    last = int(labelling.labels[list(positions)].max(initial=0))
+    ends = np.unique(np.linspace(0, last, min(last, _LOOKS) + 1).astype(np.int64))
+    seen: list[list[int]] = [[0] for _ in positions]
+    found: dict[str, list[list[float]]] = {
+        name: [[0.0] for _ in positions] for name in problem.names
+    }
+    for start, stop in pairwise(ends.tolist()):
+        for i, position in enumerate(positions):
+            columns = slice(start, min(stop, int(labelling.labels[position])))
+            if columns.start >= columns.stop:
+                continue
+            table = some_labels(problem, labelling.table, [position], columns)
+            progress = progress.add(table, [position])
+            seen[i].append(columns.stop)
+            for j, name in enumerate(problem.names):
+                found[name][i].append(float(progress.log_p[position, j] / np.log(problem.delta)))
+    return {
+        name: [(np.array(x), np.array(y)) for x, y in zip(seen, rows, strict=True)]
+        for name, rows in found.items()
+    }
 
 
 def _value(risk: Risk, table: LabelTable) -> float:

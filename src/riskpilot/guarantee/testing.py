@@ -17,7 +17,7 @@ from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.judging import JudgeHelp, help_of_judge, log_p_judged
 from riskpilot.guarantee.procedures import Procedure, aims, check_procedure, fixed_sequence
 from riskpilot.guarantee.risk_tests import family, log_p, log_p_for_order, starts
-from riskpilot.losses import CalibrationLosses, JudgeScores, ValidationLosses
+from riskpilot.losses import CalibrationLosses, FreshScores, JudgeScores, ValidationLosses
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import (
     JUDGED,
@@ -128,7 +128,8 @@ class Labelling:
     (n_candidates,); ``looks``: after how many labels somebody looked, ascending; ``steps``: by
     risk, the label at which a count of 0, 1, 2, ... losses begins to cross the boundary, for risks
     whose boundary is the same for all candidates. ``table``: the losses of the
-    candidates in the order of the labels, NaN where there are none; for pictures.
+    candidates in the order of the labels, NaN where there are none; ``fresh``: a judge's scores of
+    fresh examples, where one helps; both for pictures.
     """
 
     horizon: int
@@ -136,6 +137,7 @@ class Labelling:
     looks: tuple[int, ...]
     steps: Mapping[str, tuple[int, ...]]
     table: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict, repr=False)
+    fresh: FreshScores | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
