@@ -7,7 +7,7 @@ import optuna
 import pytest
 
 import riskpilot as rp
-from riskpilot.study.kept.records import decode
+from riskpilot.study.kept.loss_bytes import decode
 from riskpilot.study.storages import without_password
 from riskpilot.tables import save_losses
 from tests.kits.bad_input import INF, OPEN, P, V, assert_refused, assert_rule_value_and_way_out

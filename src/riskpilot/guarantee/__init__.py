@@ -2,7 +2,7 @@
 
 from riskpilot.guarantee.background import Background, SearchOutline, config_in_words
 from riskpilot.guarantee.bounds import upper_bounds
-from riskpilot.guarantee.certificate import Certificate, Use, issue, p_in_words, stamp
+from riskpilot.guarantee.certificate import Certificate, issue
 from riskpilot.guarantee.certificate_shape import (
     CONTENT,
     ELSEWHERE,
@@ -19,30 +19,33 @@ from riskpilot.guarantee.label_progress import (
     evidence_paths,
     labels_again,
 )
-from riskpilot.guarantee.power import (
+from riskpilot.guarantee.labelled_split import split_labelled
+from riskpilot.guarantee.order_of_bets import check_seed
+from riskpilot.guarantee.passing import (
     MOST_EXAMPLES,
+    passing_probability,
+    planning_family,
+    samples_to_pass,
+    unit_risk,
+)
+from riskpilot.guarantee.power import (
     RiskPlan,
     as_number,
     is_whole,
-    passing_probability,
     plan_calibration,
-    planning_family,
     power_is_unknown,
-    samples_to_pass,
-    split_labelled,
-    unit_risk,
 )
+from riskpilot.guarantee.procedure_names import custom_name, from_description
 from riskpilot.guarantee.procedures import (
     Graphical,
     Procedure,
     bonferroni,
     chain,
     check_procedure,
-    custom_name,
     fixed_sequence,
-    from_description,
     holm,
 )
+from riskpilot.guarantee.promise_words import p_in_words
 from riskpilot.guarantee.question import (
     Question,
     config_of,
@@ -54,14 +57,8 @@ from riskpilot.guarantee.region import DELTA_PRIME, DOUBT, Interval, interval, r
 from riskpilot.guarantee.risk_tests import family, fewest_examples, log_p, steering_family
 from riskpilot.guarantee.seals import Seal, differences_from_seal, make_seal
 from riskpilot.guarantee.sequential import label_by_label, question_by_label
-from riskpilot.guarantee.testing import (
-    Labelling,
-    TestPlan,
-    TestResult,
-    check_seed,
-    freeze_plan,
-    run_test,
-)
+from riskpilot.guarantee.testing import Labelling, TestPlan, TestResult, freeze_plan, run_test
+from riskpilot.guarantee.uses import Use, stamp
 
 __all__ = [
     "CONTENT",

@@ -18,7 +18,6 @@ from riskpilot.losses.intake import (
     number_array,
     plain_array,
     same_number,
-    text_array,
 )
 from riskpilot.losses.judges import JudgeMapping, JudgeScores, judged_risks, read_judge
 from riskpilot.losses.labels import (
@@ -43,6 +42,7 @@ from riskpilot.losses.splits import (
     free_objective_alone,
     validation_losses,
 )
+from riskpilot.losses.texts import text_array
 from riskpilot.losses.values import measure, value_of, weighted
 
 __all__ = [

@@ -16,14 +16,9 @@ from riskpilot.errors import RiskpilotError, StudyError, shown, visible
 from riskpilot.guarantee import as_number
 from riskpilot.losses import Evaluation, read_ids
 from riskpilot.problem import Problem
-from riskpilot.study.kept.records import (
-    ERROR_KEY,
-    RECORD_KEY,
-    Record,
-    problem_of,
-    read_calibration,
-    read_validation,
-)
+from riskpilot.study.kept.attributes import ERROR_KEY, problem_of
+from riskpilot.study.kept.records import RECORD_KEY, Record
+from riskpilot.study.kept.trial_losses import read_calibration, read_validation
 from riskpilot.study.kept.unsent import UnsentRecords
 from riskpilot.study.storages import (
     StorageUnreachableError,

@@ -31,7 +31,7 @@ from riskpilot.search import (
     uniform,
     without_limits,
 )
-from riskpilot.study.kept.records import problem_of, settings_of
+from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.trials import (
     PROPOSAL_KEY,
     finished_with_losses,

@@ -13,7 +13,8 @@ from riskpilot.errors import shown
 from riskpilot.guarantee import region_of
 from riskpilot.problem import Problem
 from riskpilot.search import Outlook
-from riskpilot.study.kept.records import ERROR_KEY, Record, problem_of, settings_of, validation_of
+from riskpilot.study.kept.attributes import ERROR_KEY, problem_of, settings_of
+from riskpilot.study.kept.records import Record, validation_of
 from riskpilot.study.kept.trials import finished_among, n_calibration_of, trials_of
 from riskpilot.study.questions.question_ledger import ledger, outcomes
 from riskpilot.study.sampler import GuidedSampler

@@ -22,9 +22,7 @@ from riskpilot.guarantee import (
 from riskpilot.losses import IDS, FreshScores, LossMapping, ValidationLosses, read_fresh, score_name
 from riskpilot.problem import Problem
 from riskpilot.selection import FrozenPlan, Selection, conclude
-from riskpilot.study.as_tables import validation_table
-from riskpilot.study.kept.records import settings_of
-from riskpilot.study.kept.trials import finished
+from riskpilot.study.kept.attributes import settings_of
 from riskpilot.study.labels import files
 from riskpilot.study.labels.arriving import read_batch, read_kept
 from riskpilot.study.labels.kept import (
@@ -33,7 +31,8 @@ from riskpilot.study.labels.kept import (
     sequential_entry,
     use_of_question,
 )
-from riskpilot.study.labels.resuming import fresh_of_entry, settle_labels
+from riskpilot.study.labels.resuming import fresh_of_entry, frozen_copy, settle_labels
+from riskpilot.study.labels.words import progress_in_words
 from riskpilot.study.questions.asking import Settled, background
 from riskpilot.study.questions.question_ledger import note_outcome, trials_of
 
@@ -249,18 +248,7 @@ class Calibration:
     @property
     def message(self) -> str:
         """Where the calibration stands, in plain words."""
-        found, n = self.certified, len(self.candidates)
-        labels = f"{self.n_labels:,} of at most {self.horizon:,} labels"
-        if not found:
-            state = "nothing is certified" + ("" if self.done else " yet")
-        else:
-            state = f"{len(found)} of {n} candidates {'is' if len(found) == 1 else 'are'} certified"
-        if self.done:
-            rest = "no further label can change that"
-        else:
-            needed = "candidate needs" if len(self.needed) == 1 else "candidates need"
-            rest = f"{len(self.needed)} {needed} further labels"
-        return f"{labels}: {state}; {rest}."
+        return progress_in_words(self._progress)
 
     def add(
         self,
@@ -369,17 +357,12 @@ class Calibration:
         CertificateError
             If the file cannot be written.
         """
-        frozen = self._frozen or self._copied()
+        frozen = self._frozen
+        if frozen is None:
+            assert self._study is not None
+            assert self._settled is not None
+            frozen = frozen_copy(self._study, self._settled)
         return files.save(path, frozen, self._question, self._use, self._progress)
-
-    def _copied(self) -> FrozenPlan:
-        """Return the frozen plan of a study, with the validation losses of its trials."""
-        assert self._study is not None
-        assert self._settled is not None
-        numbers = set(self._question.trials or ())
-        trials = [t for t in finished(self._study).trials if t.number in numbers]
-        given = validation_table(self._study, trials)
-        return FrozenPlan(self._settled.question, self._validation, given)
 
     @classmethod
     def load(cls, path: str | Path) -> "Calibration":

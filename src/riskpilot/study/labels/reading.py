@@ -126,7 +126,8 @@ def _labelled(
         )
     at = np.array([file.column[name] for name in examples], dtype=np.intp)
     _check_given(path, file, calibration, at, chosen)
-    return {name: values[np.ix_(list(chosen), at)] for name, values in file.scores.items()}
+    rows = np.array(chosen, dtype=np.intp)
+    return {name: values[np.ix_(rows, at)] for name, values in file.scores.items()}
 
 
 def _check_given(

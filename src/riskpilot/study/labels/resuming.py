@@ -8,6 +8,8 @@ import optuna
 from riskpilot.errors import ProblemError, StudyError
 from riskpilot.guarantee import TestPlan, fixed_sequence
 from riskpilot.losses import FreshScores, read_fresh
+from riskpilot.selection import FrozenPlan
+from riskpilot.study.as_tables import validation_table
 from riskpilot.study.labels.kept import read_kept_fresh
 from riskpilot.study.questions.asking import Settled, settle
 
@@ -22,6 +24,12 @@ def settle_labels(study: optuna.Study, numbers: Collection[int] | None) -> Settl
             "without judge= and give the scores to Calibration(study, horizon=..., judge=...)."
         )
     return settled
+
+
+def frozen_copy(study: optuna.Study, settled: Settled) -> FrozenPlan:
+    """Return the frozen plan of a study, with the validation losses of its trials."""
+    given = validation_table(study, settled.trials)
+    return FrozenPlan(settled.question, settled.validation, given)
 
 
 def fresh_of_entry(

@@ -36,17 +36,14 @@ from riskpilot.losses import (
 )
 from riskpilot.problem import Problem
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
+from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.judges import JUDGE, judged_in, read_judges
-from riskpilot.study.kept.records import (
-    check_size,
+from riskpilot.study.kept.records import check_size, record_of, validation_of
+from riskpilot.study.kept.trial_losses import (
     forget_calibration,
     has_calibration,
     joined,
-    problem_of,
     read_calibration,
-    record_of,
-    settings_of,
-    validation_of,
     write_calibration,
 )
 from riskpilot.study.kept.trials import finished, space_of
@@ -210,6 +207,8 @@ def seal(
     """
     settled = settle(study, procedure, problem, spend, seed, smooth)
     question = settled.question
+    if judge is not None and horizon is None:
+        raise ProblemError("judge= needs horizon=: it is for labels that arrive. Give both.")
     if horizon is not None:
         fresh = read_fresh(question.plan.problem, judge, len(question.plan.order))
         entropy = settings_of(study).get("entropy", 0)
