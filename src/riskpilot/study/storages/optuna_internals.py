@@ -6,7 +6,7 @@ Optuna that changes such a name is met here, and nowhere else.
 
 import inspect
 from collections.abc import Container
-from typing import Any
+from typing import Any, NamedTuple
 
 import optuna
 from optuna.distributions import BaseDistribution
@@ -153,6 +153,15 @@ class AdaptedJournal(JournalStorage, BaseHeartbeat):
         raise NotImplementedError
 
 
+class NewParam(NamedTuple):
+    """A parameter that a trial gets; ``previous`` is its distribution in another trial, if any."""
+
+    name: str
+    value: float
+    distribution: BaseDistribution
+    previous: BaseDistribution | None
+
+
 class AdaptedStorage(RDBStorage):
     """Optuna's SQL storage, in which methods that Optuna does not publish have names of our own.
 
@@ -178,19 +187,13 @@ class AdaptedStorage(RDBStorage):
         previous_distribution: BaseDistribution | None,
     ) -> None:
         self.add_param(
-            trial_id, param_name, param_value_internal, distribution, previous_distribution
+            trial_id,
+            NewParam(param_name, param_value_internal, distribution, previous_distribution),
         )
 
-    def add_param(
-        self,
-        trial_id: int,
-        name: str,
-        value: float,
-        distribution: BaseDistribution,
-        previous: BaseDistribution | None,
-    ) -> None:
-        """Write a parameter of a trial. ``previous`` is its distribution in another trial."""
-        super()._set_trial_param(trial_id, name, value, distribution, previous)
+    def add_param(self, trial_id: int, param: NewParam) -> None:
+        """Write a parameter of a trial."""
+        super()._set_trial_param(trial_id, *param)
 
     def _get_trials(
         self,

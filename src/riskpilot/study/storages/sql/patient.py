@@ -9,11 +9,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from optuna.distributions import BaseDistribution
 from optuna.exceptions import StorageInternalError
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from riskpilot.study.storages.optuna_internals import NewParam
 from riskpilot.study.storages.patience import stand_in
 from riskpilot.study.storages.sql.storage import SqlStorage
 
@@ -81,15 +81,8 @@ class PatientStorage(SqlStorage):
 
         return self.patience(attempt)
 
-    def add_param(
-        self,
-        trial_id: int,
-        name: str,
-        value: float,
-        distribution: BaseDistribution,
-        previous: BaseDistribution | None,
-    ) -> None:
-        self.patience(partial(super().add_param, trial_id, name, value, distribution, previous))
+    def add_param(self, trial_id: int, param: NewParam) -> None:
+        self.patience(partial(super().add_param, trial_id, param))
 
     def change_state(
         self, trial_id: int, state: TrialState, values: Sequence[float] | None, now: datetime
