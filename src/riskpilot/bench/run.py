@@ -1,4 +1,4 @@
-"""The whole replay: it plans, runs what is missing, summarises, draws and writes the page."""
+"""The whole replay: it plans, runs what is missing, summarises, draws and writes the pages."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -23,7 +23,7 @@ from riskpilot.bench.jobs import Job, Scope, plan_jobs, run_jobs
 from riskpilot.bench.methods import METHODS, installed
 from riskpilot.bench.results import Results, collect
 from riskpilot.bench.shown.claims import Claim, paper_claims
-from riskpilot.bench.shown.page import page
+from riskpilot.bench.shown.page import pages
 from riskpilot.bench.shown.summary import Row, cell_rows, comparison_rows, seed_rows, write_csv
 from riskpilot.bench.shown.targets import targets
 from riskpilot.common import write_whole
@@ -45,7 +45,7 @@ def run(
     quick: bool = False,
     jobs: int = 2,
 ) -> Results:
-    """Replay experiments and write tables, figures and a page to ``out``.
+    """Replay experiments and write tables, figures and pages to ``out``.
 
     ``tasks``, ``methods``: by name; by default the tasks of the paper and all methods. ``seeds``:
     how many searches of each method; ``splits``: how many splits into calibration and test.
@@ -114,7 +114,7 @@ def _run_with_progress(jobs: list[Job], cache: Cache, workers: int, console: Con
 
 
 def _write(results: Results, out: Path, command: str, missing: dict[str, str]) -> None:
-    """Write tables, figures and the page."""
+    """Write tables, figures and pages."""
     rows = cell_rows(results)
     write_csv(out / "cells.csv", [row for row in rows if not METHODS[row["method"]].ablation])
     write_csv(out / "ablations.csv", [row for row in rows if METHODS[row["method"]].ablation])
@@ -123,7 +123,9 @@ def _write(results: Results, out: Path, command: str, missing: dict[str, str]) -
     claims = [*paper_claims(results), *targets(results)]
     write_csv(out / "claims.csv", [_claim_row(c) for c in claims])
     figures = _drawn(results, out / "figures")
-    write_whole(out / "README.md", page(results, command, missing, figures))
+    for name, text in pages(results, command, missing, figures).items():
+        (out / name).parent.mkdir(exist_ok=True)
+        write_whole(out / name, text)
 
 
 def _drawn(results: Results, folder: Path) -> Sequence[Path]:
