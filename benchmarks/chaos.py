@@ -32,7 +32,7 @@ import riskpilot as rp
 from benchmarks.crash import PROBLEM, evaluation, finished, kill, what_is_left
 from benchmarks.durability import FIGURES, record
 from benchmarks.postgres import Server, controlled_server
-from riskpilot.study.kept.records import ERROR_KEY
+from riskpilot.study.kept.attributes import ERROR_KEY
 from riskpilot.study.storages import locks, open_storage
 from riskpilot.study.storages.journal import JournalLock
 from riskpilot.study.workers import work

@@ -25,7 +25,7 @@ from optuna.trial import FrozenTrial, TrialState
 import riskpilot as rp
 from benchmarks.durability import FIGURES, record
 from benchmarks.postgres import server
-from riskpilot.study.kept.records import read_calibration, read_validation
+from riskpilot.study.kept.trial_losses import read_calibration, read_validation
 from riskpilot.study.storages import open_storage
 from riskpilot.study.workers import work
 

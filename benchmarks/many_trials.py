@@ -12,7 +12,8 @@ from optuna.distributions import FloatDistribution, distribution_to_json
 
 import riskpilot as rp
 from riskpilot.losses import ExampleIds
-from riskpilot.study.kept.records import RECORD_KEY, Record, store_evaluation, validation_of
+from riskpilot.study.kept.records import RECORD_KEY, Record, validation_of
+from riskpilot.study.kept.trial_losses import store_evaluation
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.2), rp.Risk("harm", 0.2)], "cost")
 NAMES = ("x", "y", "z")

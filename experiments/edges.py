@@ -23,7 +23,7 @@ from rich.progress import track
 from rich.table import Table
 
 import riskpilot as rp
-from riskpilot.guarantee.certificate import Use
+from riskpilot.guarantee.uses import Use
 from riskpilot.tables import read_losses
 from tests.guarantees import test_edges_verify as edited
 

@@ -4,7 +4,6 @@ Choices about the default were made on `TUNING` alone; `REPORTED` was looked at 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -15,42 +14,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 import riskpilot as rp
+from experiments.side_by_side import Config, MakeTask, SearchTask, Suggest
 from riskpilot.common.arrays import Array, FloatArray
 from riskpilot.datasets import load_adult
 
-Config = dict[str, Any]
-Suggest = Callable[[optuna.Trial], Config]
 SIZES = {"validation": 2_000, "calibration": 2_000}
-
-
-@dataclass(frozen=True)
-class TreeTask:
-    """A problem, how its parameters are asked for, and the losses of a configuration.
-
-    ``losses``: by part ("validation", "calibration") and name; ``on_test``: risk and free objective
-    of a configuration; ``n_counted``: how many calibration examples count.
-    """
-
-    problem: rp.Problem
-    safe: Config
-    n_trials: int
-    suggest: Suggest
-    losses: Callable[[Config], Mapping[str, Mapping[str, Any]]]
-    on_test: Callable[[Config], tuple[float, float]]
-    n_counted: int = SIZES["calibration"]
-    _known: dict[str, rp.Evaluation] = field(default_factory=dict)
-
-    def evaluate(self, trial: optuna.Trial) -> rp.Evaluation:
-        """Evaluate a trial; a configuration is evaluated once."""
-        config = self.suggest(trial)
-        key = repr(sorted(config.items()))
-        if key not in self._known:
-            losses = self.losses(config)
-            error = self.problem.risks[0].name
-            self._known[key] = rp.Evaluation(
-                dict(losses["validation"]), {error: losses["calibration"][error]}
-            )
-        return self._known[key]
 
 
 def _made_up(
@@ -60,7 +28,7 @@ def _made_up(
     n_trials: int,
     suggest: Suggest,
     risk_and_cost: Callable[[Config], tuple[float, float]],
-) -> TreeTask:
+) -> SearchTask:
     """Make a task of 0/1 losses that are drawn alike for all configurations."""
     rng = np.random.default_rng([20_26, seed])
     luck = {part: rng.random(n) for part, n in SIZES.items()}
@@ -74,7 +42,7 @@ def _made_up(
         }
 
     problem = rp.Problem([rp.Risk("error", limit)], "cost", delta=0.1)
-    return TreeTask(problem, safe, n_trials, suggest, losses, risk_and_cost)
+    return SearchTask(problem, safe, n_trials, suggest, losses, risk_and_cost, SIZES["calibration"])
 
 
 def _trade_off(flaw: float, share: float) -> tuple[float, float]:
@@ -82,7 +50,7 @@ def _trade_off(flaw: float, share: float) -> tuple[float, float]:
     return float(min(0.01 + flaw * share**1.5, 0.99)), float(1 - 0.95 * share)
 
 
-def branches(seed: int) -> TreeTask:
+def branches(seed: int) -> SearchTask:
     """Three models with one to three parameters of their own, each best somewhere inside."""
     rng = np.random.default_rng([1, seed])
     base = dict(zip("abc", rng.permutation([0.15, 0.2, 0.3]), strict=True))
@@ -106,7 +74,7 @@ def branches(seed: int) -> TreeTask:
     return _made_up(seed, 0.08, safe, 40, suggest, risk_and_cost)
 
 
-def layers(seed: int) -> TreeTask:
+def layers(seed: int) -> SearchTask:
     """A number of layers, and a width and a rate for each of them."""
     rng = np.random.default_rng([2, seed])
     depth = int(rng.integers(2, 5))
@@ -132,7 +100,7 @@ def layers(seed: int) -> TreeTask:
     return _made_up(seed, 0.06, safe, 50, suggest, risk_and_cost)
 
 
-def nested(seed: int) -> TreeTask:
+def nested(seed: int) -> SearchTask:
     """A tree of two levels: a kernel has a shape, and only some shapes have a degree."""
     rng = np.random.default_rng([3, seed])
     level = dict(
@@ -183,7 +151,7 @@ def nested(seed: int) -> TreeTask:
     return _made_up(seed, 0.07, safe, 50, suggest, risk_and_cost)
 
 
-def pipeline(seed: int) -> TreeTask:
+def pipeline(seed: int) -> SearchTask:
     """Two choices side by side, each with parameters of its own: what goes in, and the model."""
     rng = np.random.default_rng([4, seed])
     names = {
@@ -217,7 +185,7 @@ def pipeline(seed: int) -> TreeTask:
     return _made_up(seed, 0.06, {**safe, "share": 0.0}, 40, suggest, risk_and_cost)
 
 
-def three_models_on_adult(seed: int) -> TreeTask:
+def three_models_on_adult(seed: int) -> SearchTask:
     """Which of three models of scikit-learn finds those who earn much with few false alarms?
 
     Every configuration is trained anew on 1,500 people. At most 15 % of those who earn much may be
@@ -275,7 +243,7 @@ def three_models_on_adult(seed: int) -> TreeTask:
     problem = rp.Problem([rp.Risk("missed", 0.15, conditional=True)], "alarms", delta=0.1)
     safe = {"model": "linear", "cut": 0.02, "C": 1.0}
     n_counted = int(label[rows["calibration"]].sum())
-    return TreeTask(problem, safe, 40, suggest, losses, on_test, n_counted)
+    return SearchTask(problem, safe, 40, suggest, losses, on_test, n_counted)
 
 
 def _classifier(config: Config) -> Any:
@@ -308,7 +276,7 @@ def _adult() -> tuple[FloatArray, Array]:
     return StandardScaler().fit_transform(adult.features.astype(np.float64)), adult.label
 
 
-TASKS: dict[str, Callable[[int], TreeTask]] = {
+TASKS: dict[str, MakeTask] = {
     "branches": branches,
     "layers": layers,
     "nested": nested,

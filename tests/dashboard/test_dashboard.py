@@ -68,7 +68,7 @@ def test_figure_knows_nothing_of_calibration(running, monkeypatch):
     def refuse(*args):
         raise AssertionError("calibration was opened")
 
-    monkeypatch.setattr("riskpilot.study.kept.records._read", refuse)
+    monkeypatch.setattr("riskpilot.study.kept.trial_losses._read", refuse)
     figure = dashboard.study_figure(study)
     assert not {t.name for t in figure.data} & {"certified", "chosen", "tested, not certified"}
 

@@ -2,16 +2,26 @@
 
 import copy
 import json
+import re
 import sqlite3
 
 import numpy as np
 import pytest
 from cases import PROBLEM, evaluate
+from optuna.distributions import (
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+    distribution_to_json,
+)
+from optuna.trial import create_trial
 from typer.testing import CliRunner
 
 import riskpilot as rp
 from riskpilot.cli.app import app
 from riskpilot.study import export_losses, study_status
+from riskpilot.study.storages import storage_of, trials_of
+from riskpilot.study.storages.optuna_internals import sql_storage_of
 from riskpilot.tables import read_losses, save_losses
 
 # Where riskpilot keeps what its promise rests on. Other attributes are hints: where to look next,
@@ -251,3 +261,65 @@ def test_a_running_search_notices_that_its_limits_were_edited(original):
     base.close()
     with pytest.raises(rp.StudyError, match="its digest does not match its content"):
         study.optimize(objective, n_trials=1)
+
+
+# --- the ranges of parameters --------------------------------------------------------------------
+
+RANGES = {
+    "float": FloatDistribution(0, 1),
+    "log": FloatDistribution(0.001, 1, log=True),
+    "stepped": FloatDistribution(0, 2, step=0.25),
+    "int": IntDistribution(1, 8),
+    "even": IntDistribution(0, 8, step=2),
+    "choice": CategoricalDistribution(("a", None, 2)),
+}
+
+
+@pytest.fixture(params=["study.db", "study.log"])
+def with_ranges(request, tmp_path):
+    """A parameter of every kind in two trials: one function that edits a range, one that reads."""
+    path = tmp_path / request.param
+    study = rp.create_study(PROBLEM, storage=path, study_name="s", seed=0)
+    asked = study.ask(RANGES)
+    study.add_trial(create_trial(params=asked.params, distributions=RANGES, values=[0.0] * 3))
+    content = path.read_bytes()
+
+    def edit_range(old, new):
+        if path.suffix == ".log":
+            path.write_bytes(content.replace(json.dumps(old).encode(), json.dumps(new).encode()))
+            return
+        with sqlite3.connect(path) as base:
+            base.execute("PRAGMA synchronous = OFF")
+            change = "UPDATE trial_params SET distribution_json = ? WHERE distribution_json = ?"
+            assert base.execute(change, (new, old)).rowcount == 2
+        base.close()
+
+    def read_anew():
+        if path.suffix == ".log":
+            return trials_of(rp.load_study(storage=path, study_name="s"))
+        return sql_storage_of(storage_of(study)).get_all_trials(1)
+
+    return edit_range, read_anew
+
+
+@pytest.mark.filterwarnings(
+    "ignore:Heartbeat of", "ignore:The distribution is", "ignore:Choices for"
+)
+@pytest.mark.parametrize("kind", RANGES)
+def test_an_edited_range_is_refused_or_is_one_that_optuna_would_write(with_ranges, kind):
+    edit_range, read_anew = with_ranges
+    before = distribution_to_json(RANGES[kind])
+    for new in [*RAW, *(changed for _, changed in edited(json.loads(before)))]:
+        edit_range(before, new)
+        refusal = None
+        try:
+            asked, added = read_anew()
+        except rp.StudyError as error:
+            refusal = str(error)
+        edit_range(new, before)
+        if refusal is None:
+            assert asked.distributions == added.distributions
+            found = json.loads(distribution_to_json(asked.distributions[kind]))
+            assert json.dumps(found, sort_keys=True) == json.dumps(json.loads(new), sort_keys=True)
+        else:
+            assert re.search(r"(as Optuna wrote|change of a study in).*from a copy\.$", refusal)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import optuna
 import pytest
-from cases import PROBLEM, evaluate, same_selection, undisturbed
+from cases import PROBLEM, evaluate, evaluation, same_selection, undisturbed
 from optuna.trial import TrialState
 
 import riskpilot as rp
@@ -135,12 +135,12 @@ FAULTS = {
 @pytest.mark.parametrize("way", ["work", "optimize"])
 def test_a_finished_evaluation_outlives_its_server(server, place, fault, way, caplog, capfd):
     study = rp.create_study(PROBLEM, seed=0, **place)
-    evaluation = during(1, functools.partial(FAULTS[fault], server))
+    disturbed = during(1, functools.partial(FAULTS[fault], server))
     with caplog.at_level(logging.WARNING, logger="riskpilot"):
         if way == "work":
-            assert work(evaluation, n_trials=4, **place) == 4
+            assert work(disturbed, n_trials=4, **place) == 4
         else:
-            study.optimize(rp.objective(study, evaluation), n_trials=4)
+            study.optimize(rp.objective(study, disturbed), n_trials=4)
     assert caplog.text.count("does not work") == (fault != "cut")
     check_whole(study, 4)
     assert list(Path(place["artifact_store"]).glob(".*")) == []
@@ -276,16 +276,17 @@ def test_a_worker_that_lost_its_turn_decides_again(tmp_path, monkeypatch):
     check_whole(study, 9)
 
 
-def test_a_retry_is_queued_once_when_the_answer_to_it_is_lost(server, place, monkeypatch):
-    study = rp.create_study(PROBLEM, seed=0, **place)
-    study.optimize(rp.objective(study, evaluate), n_trials=2)
+def answers_lost(server, monkeypatch):
+    """Cut the connection each time a trial was added, before anybody hears of it.
+
+    Returns the list that the numbers of added trials go to.
+    """
     add, calls = optuna.storages.RDBStorage._create_new_trial, []
 
     def cut_off(self, study_id, template_trial=None):
-        """Add the trial, and lose the connection before anybody hears of it."""
         added = add(self, study_id, template_trial)
         calls.append(added.number)
-        if len(calls) == 1:
+        if len(calls) < 10:
             with self.engine.connect() as connection:
                 connection.exec_driver_sql("SELECT 1")
                 server.cut_connections()
@@ -293,9 +294,40 @@ def test_a_retry_is_queued_once_when_the_answer_to_it_is_lost(server, place, mon
         return added
 
     monkeypatch.setattr(optuna.storages.RDBStorage, "_create_new_trial", cut_off)
+    return calls
+
+
+def test_a_retry_is_queued_once_when_the_answer_to_it_is_lost(server, place, monkeypatch):
+    study = rp.create_study(PROBLEM, seed=0, **place)
+    study.optimize(rp.objective(study, evaluate), n_trials=2)
+    calls = answers_lost(server, monkeypatch)
     queue_again()(study, study.trials[1])
     assert calls == [2]  # the second attempt finds what the first one added
     assert [t.system_attrs.get("retry_history") for t in study.trials] == [None, None, [1]]
+
+
+def test_a_trial_is_adopted_once_when_the_answer_to_it_is_lost(server, place, monkeypatch):
+    plain = optuna.create_study()
+    plain.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
+    calls, evaluated = answers_lost(server, monkeypatch), []
+
+    def again(trial):
+        evaluated.append(trial.number)
+        return evaluation(trial.params["x"])
+
+    adopted = rp.adopt(plain, PROBLEM, again, seed=0, **place)
+    assert calls == evaluated == [0, 1, 2]
+    assert [trial.params for trial in adopted.trials] == [trial.params for trial in plain.trials]
+    check_whole(rp.load_study(**place), 3)
+
+
+def test_a_configuration_is_queued_once_when_the_answer_to_it_is_lost(server, place, monkeypatch):
+    calls = answers_lost(server, monkeypatch)
+    study = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0}, **place)
+    assert calls == [0]
+    study.enqueue_trial({"x": 0.0}, user_attrs={"mine": (1, 2)})
+    assert calls == [0, 1]  # the same configuration, and another trial
+    assert states(study) == ["WAITING", "WAITING"]
 
 
 # --- a disk without space ------------------------------------------------------------------------

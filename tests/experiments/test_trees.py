@@ -5,8 +5,10 @@ from dataclasses import replace
 import optuna
 import pytest
 
-from experiments import tree_tasks, trees
+from experiments import tree_tasks
+from experiments.side_by_side import Outcome, Run
 from experiments.tree_tasks import REPORTED, TASKS, TUNING
+from experiments.trees import COMPARISON
 
 
 def test_tasks_for_tuning_and_for_reporting_are_apart():
@@ -28,22 +30,22 @@ def test_a_task_has_conditions_and_its_safe_configuration_is_safe(name):
     assert task.evaluate(optuna.trial.FixedTrial(task.safe)) is evaluation  # evaluated once
 
 
-@pytest.mark.parametrize("search", trees.SEARCHES)
+@pytest.mark.parametrize("search", COMPARISON.searches)
 def test_every_search_begins_at_the_safe_configuration_and_ends_in_a_choice(search, monkeypatch):
     short = lambda seed: replace(tree_tasks.branches(seed), n_trials=18)  # noqa: E731
     monkeypatch.setitem(TASKS, "branches", short)
     task = short(0)
-    assert trees.SEARCHES[search](task, 0)[0] == task.safe
-    found = trees.outcome(trees.Run("branches", 0, search))
+    assert COMPARISON.searches[search](task, 0)[0] == task.safe
+    found = COMPARISON.outcome(Run("branches", 0, search))
     assert found.certified
     assert 0.3 < found.free <= 1.0  # 1 where nothing but the safe one passed
 
 
 def test_the_summary_compares_with_the_best_of_the_peers():
     free = {"guided": 0.5, "TPE": 0.8, "NSGA-II": 0.7, "random": 1.0}
-    runs = [trees.Run("branches", seed, search) for seed in range(2) for search in free]
-    found = [trees.Outcome(free[run.search], 0.09, run.seed == 0) for run in runs]
-    (row,) = trees.summary(runs, found)
+    runs = [Run("branches", seed, search) for seed in range(2) for search in free]
+    found = [Outcome(free[run.search], 0.09, run.seed == 0) for run in runs]
+    (row,) = COMPARISON.summary(runs, found)
     assert (row["best_peer"], row["ratio"], row["role"]) == ("NSGA-II", 0.714, "tuning")
     assert row["gain"] == [0.2, 0.0]
     assert row["empty"]["guided"] == row["above_limit"]["guided"] == 1  # its limit is 0.08

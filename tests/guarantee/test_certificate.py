@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import riskpilot as rp
-from riskpilot.guarantee.certificate import p_in_words
+from riskpilot.guarantee.promise_words import p_in_words
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.2), rp.Risk("gap", 0.3, low=-1)], "cost")
 RISKS = ((0.02, 0.05, 0.08, 0.4), (-0.5, -0.2, 0.0, 0.2))

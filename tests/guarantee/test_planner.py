@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import riskpilot as rp
-from riskpilot.guarantee import power as planner
-from riskpilot.guarantee.power import passing_probability, samples_for_power, samples_to_pass
+from riskpilot.guarantee import passing
+from riskpilot.guarantee.passing import passing_probability, samples_for_power, samples_to_pass
 from riskpilot.plots import power_curves
 from riskpilot.statistics import families
 from riskpilot.statistics.families import log_betting
@@ -175,9 +175,9 @@ def test_a_true_risk_that_is_no_finite_number_is_refused(true_risk):
 @pytest.mark.parametrize("delta", [0.01, 0.1, 0.4])
 def test_very_large_samples_are_planned_as_large_ones_are(family, delta):
     """On either side of the number from which on the normal distribution foretells exact tests."""
-    n = round(1.1 * planner._LARGE_VARIANCE / (0.1 * 0.9))
+    n = round(1.1 * passing._LARGE_VARIANCE / (0.1 * 0.9))
     exact = families.largest_passing_mean(family, 0.1, n, delta)
-    assert planner._largest_mean(family, 0.1, n, delta, None) == pytest.approx(exact, abs=4 / n)
+    assert passing.largest_mean(family, 0.1, n, delta, None) == pytest.approx(exact, abs=4 / n)
 
 
 @pytest.mark.parametrize(

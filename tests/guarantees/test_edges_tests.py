@@ -11,9 +11,9 @@ from exact import assert_rate_at_most, assert_super_uniform
 from hypothesis import given, settings
 
 import riskpilot as rp
+from riskpilot.guarantee.order_of_bets import shuffle_seed
 from riskpilot.guarantee.procedures import aims
 from riskpilot.guarantee.risk_tests import log_p
-from riskpilot.guarantee.testing import shuffle_seed
 from riskpilot.losses import calibration_losses
 from riskpilot.statistics import TestSettings
 

@@ -10,9 +10,10 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.common.strict_json import digest_of
-from riskpilot.guarantee.certificate import Use, issue
+from riskpilot.guarantee.certificate import issue
 from riskpilot.guarantee.question import Question
 from riskpilot.guarantee.testing import freeze_plan, run_test
+from riskpilot.guarantee.uses import Use
 from riskpilot.losses import calibration_losses, validation_losses
 from riskpilot.study.as_tables import study_losses
 from riskpilot.study.questions.asking import space_as_json

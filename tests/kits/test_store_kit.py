@@ -9,17 +9,10 @@ import pytest
 from optuna.artifacts import FileSystemArtifactStore
 
 import riskpilot as rp
-from riskpilot.study.kept.loss_store import FolderStore
-from riskpilot.study.kept.records import (
-    MemoryArtifactStore,
-    Record,
-    decode,
-    encode,
-    joined,
-    read_calibration,
-    read_validation,
-    record_of,
-)
+from riskpilot.study.kept.loss_bytes import decode, encode
+from riskpilot.study.kept.loss_store import FolderStore, MemoryArtifactStore
+from riskpilot.study.kept.records import Record, record_of
+from riskpilot.study.kept.trial_losses import joined, read_calibration, read_validation
 
 PROBLEM = rp.Problem(
     [rp.Risk("error", 0.3), rp.Risk("miss", 0.3, conditional=True), rp.Risk("gap", 0.5, low=-1)],

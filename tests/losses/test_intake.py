@@ -18,8 +18,8 @@ from riskpilot.losses.intake import (
     outside,
     plain_array,
     refuse_masked,
-    text_array,
 )
+from riskpilot.losses.texts import text_array
 
 
 class NA:

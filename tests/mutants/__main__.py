@@ -34,7 +34,8 @@ KNOWN = Path(__file__).with_name("equivalent.toml")
 # and judges, are left out: their tests are Monte Carlo tests of minutes.
 MODULES = (
     *("statistics/**/*.py", "losses/*.py", "**/risk_tests.py"),
-    *("**/testing.py", "**/procedures.py", "**/question.py", "**/question_ledger.py"),
+    *("**/testing.py", "**/order_of_bets.py", "**/procedures.py", "**/procedure_names.py"),
+    *("**/question.py", "**/question_ledger.py", "**/promise_words.py", "**/risk_checks.py"),
     *("**/certificate.py", "**/verification.py", "**/problem.py", "**/risk.py", "**/metrics.py"),
 )
 LEFT_OUT = ("statistics/sequential/*.py", "statistics/judged/*.py")
@@ -44,6 +45,7 @@ FIRST: dict[str, tuple[str, ...]] = {
     "trinomial": ("statistics/test_trinomial.py",),
     "families": ("kits/test_p_value_kit.py", "guarantee/test_planner.py"),
     "predictions": ("guarantees/test_edges_vocabulary.py",),
+    "class_codes": ("guarantees/test_edges_vocabulary.py",),
     "procedures": ("kits/test_procedure_kit.py",),
     "metrics": ("problem/test_metrics.py",),
     "verification": ("guarantee/test_certificate.py",),

@@ -78,7 +78,7 @@ def test_a_share_of_delta_is_the_level_of_the_test(study):
 
 
 def test_a_certificate_of_a_share_verifies(study):
-    from riskpilot.study.kept.records import read_calibration, read_validation
+    from riskpilot.study.kept.trial_losses import read_calibration, read_validation
 
     half = rp.select(study, spend=0.5).certificate
     trials = study.trials

@@ -44,7 +44,7 @@ def test_a_seal_reads_no_calibration_losses_and_leaves_the_ledger_empty(study, m
     def refuse(*args, **kwargs):
         raise AssertionError("calibration was opened")
 
-    monkeypatch.setattr("riskpilot.study.kept.records._read", refuse)
+    monkeypatch.setattr("riskpilot.study.kept.trial_losses._read", refuse)
     monkeypatch.setattr("riskpilot.study.kept.loss_store.get", refuse)
     monkeypatch.setattr(asking, "read_calibration", refuse)
     rp.seal(study)

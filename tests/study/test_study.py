@@ -8,7 +8,9 @@ import pytest
 from optuna.trial import TrialState
 
 import riskpilot as rp
-from riskpilot.study.kept.records import MemoryArtifactStore, read_calibration, record_of
+from riskpilot.study.kept.loss_store import MemoryArtifactStore
+from riskpilot.study.kept.records import record_of
+from riskpilot.study.kept.trial_losses import read_calibration
 from riskpilot.study.questions.audit import audit
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")

@@ -9,7 +9,7 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.losses import validation_losses
-from riskpilot.study.kept.records import SETTINGS_KEY
+from riskpilot.study.kept.attributes import SETTINGS_KEY
 from riskpilot.study.kept.trials import finished, finished_among, n_calibration_of, split_trials
 from riskpilot.study.storages.retries import queue_again
 

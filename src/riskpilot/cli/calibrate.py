@@ -1,7 +1,6 @@
 """``riskpilot calibrate``: take the labels that are there, and say whether more are needed."""
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +10,8 @@ from riskpilot.cli import terminal
 from riskpilot.cli.options import (
     ArtifactsOption,
     JsonOption,
+    OutOption,
+    ReportOption,
     StorageArgument,
     StudyNameOption,
     examples,
@@ -40,8 +41,8 @@ def calibrate(
     example: Annotated[str, typer.Option(help="The column of the examples' ids.")] = "example",
     study_name: StudyNameOption = None,
     artifacts: ArtifactsOption = None,
-    out: Annotated[Path | None, typer.Option(help="Write the certificate here.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML page here.")] = None,
+    out: OutOption = None,
+    report: ReportOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Take labels as they arrive, and say "go on" or "certified: stop"."""

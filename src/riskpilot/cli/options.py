@@ -52,6 +52,11 @@ ProcedureOption = Annotated[ProcedureName, typer.Option(help="How several candid
 SeedOption = Annotated[
     int, typer.Option(min=0, help="Another one draws another order of the examples for bets.")
 ]
+StudyDeltaOption = Annotated[
+    float | None, typer.Option(help="How often the promise may fail; that of the study.")
+]
+OutOption = Annotated[Path | None, typer.Option(help="Write the certificate here.")]
+ReportOption = Annotated[Path | None, typer.Option(help="Write an HTML page here.")]
 StorageArgument = Annotated[
     str, typer.Argument(help="The storage of a study: an address, or a SQLite or journal file.")
 ]

@@ -1,6 +1,5 @@
 """``riskpilot recertify``: the candidates of a study again, on fresh labelled examples."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,11 +10,14 @@ from riskpilot.cli.options import (
     PROCEDURES,
     ArtifactsOption,
     JsonOption,
+    OutOption,
     ProcedureOption,
     PValueOption,
+    ReportOption,
     RiskOption,
     SeedOption,
     StorageArgument,
+    StudyDeltaOption,
     StudyNameOption,
     changed,
     examples,
@@ -49,9 +51,7 @@ def recertify(
         ),
     ],
     risk: RiskOption = [],  # noqa: B006 - typer copies it
-    delta: Annotated[
-        float | None, typer.Option(help="How often the promise may fail; that of the study.")
-    ] = None,
+    delta: StudyDeltaOption = None,
     config: Annotated[
         str | None,
         typer.Option(help="The one configuration to certify again, as JSON; all by default."),
@@ -61,8 +61,8 @@ def recertify(
     seed: SeedOption = 0,
     study_name: StudyNameOption = None,
     artifacts: ArtifactsOption = None,
-    out: Annotated[Path | None, typer.Option(help="Write the certificate here.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML page here.")] = None,
+    out: OutOption = None,
+    report: ReportOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Certify again after an alarm: the candidates of a study, on fresh labelled examples."""

@@ -15,6 +15,7 @@ from riskpilot.cli.options import (
     RiskOption,
     SeedOption,
     StorageArgument,
+    StudyDeltaOption,
     StudyNameOption,
     changed,
     examples,
@@ -34,9 +35,7 @@ EXAMPLES = examples(
 def seal(
     storage: StorageArgument,
     risk: RiskOption = [],  # noqa: B006 - typer copies it
-    delta: Annotated[
-        float | None, typer.Option(help="How often the promise may fail; that of the study.")
-    ] = None,
+    delta: StudyDeltaOption = None,
     procedure: ProcedureOption = "fixed_sequence",
     p_value: PValueOption = "auto",
     seed: SeedOption = 0,

@@ -13,8 +13,10 @@ from riskpilot.cli.options import (
     PROCEDURES,
     ArtifactsOption,
     JsonOption,
+    OutOption,
     ProcedureOption,
     PValueOption,
+    ReportOption,
     RiskOption,
     SeedOption,
     StudyNameOption,
@@ -97,8 +99,8 @@ def select(
     ] = True,
     study_name: StudyNameOption = None,
     artifacts: ArtifactsOption = None,
-    out: Annotated[Path | None, typer.Option(help="Write the certificate here.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML page here.")] = None,
+    out: OutOption = None,
+    report: ReportOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Choose the best configuration that is shown to keep every limit."""

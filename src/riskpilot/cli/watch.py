@@ -10,7 +10,7 @@ import typer
 
 from riskpilot import watch as watching
 from riskpilot.cli import terminal
-from riskpilot.cli.options import JsonOption, examples
+from riskpilot.cli.options import JsonOption, ReportOption, examples
 from riskpilot.errors import TableError
 
 SCHEMA = "riskpilot-watched/1"
@@ -57,7 +57,7 @@ def watch(
     metrics: Annotated[
         Path | None, typer.Option(help="Write numbers for Prometheus here (.prom).")
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML page here.")] = None,
+    report: ReportOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Watch a certified configuration: take new labels, and raise an alarm when a limit breaks."""

@@ -2,7 +2,7 @@
 
 from riskpilot.guarantee.background import Background, SearchOutline, config_in_words
 from riskpilot.guarantee.bounds import upper_bounds
-from riskpilot.guarantee.certificate import Certificate, Use, issue, p_in_words, stamp
+from riskpilot.guarantee.certificate import Certificate, issue
 from riskpilot.guarantee.certificate_shape import (
     CONTENT,
     ELSEWHERE,
@@ -13,30 +13,33 @@ from riskpilot.guarantee.certificate_shape import (
 from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.judging import JudgeHelp
 from riskpilot.guarantee.label_planning import JudgePlan, LabelsPlan, plan_judge, plan_labels
-from riskpilot.guarantee.power import (
+from riskpilot.guarantee.labelled_split import split_labelled
+from riskpilot.guarantee.order_of_bets import check_seed
+from riskpilot.guarantee.passing import (
     MOST_EXAMPLES,
+    passing_probability,
+    planning_family,
+    samples_to_pass,
+    unit_risk,
+)
+from riskpilot.guarantee.power import (
     RiskPlan,
     as_number,
     is_whole,
-    passing_probability,
     plan_calibration,
-    planning_family,
     power_is_unknown,
-    samples_to_pass,
-    split_labelled,
-    unit_risk,
 )
+from riskpilot.guarantee.procedure_names import custom_name, from_description
 from riskpilot.guarantee.procedures import (
     Graphical,
     Procedure,
     bonferroni,
     chain,
     check_procedure,
-    custom_name,
     fixed_sequence,
-    from_description,
     holm,
 )
+from riskpilot.guarantee.promise_words import p_in_words
 from riskpilot.guarantee.question import (
     Question,
     config_of,
@@ -44,7 +47,7 @@ from riskpilot.guarantee.question import (
     numbers_of,
     question_digest,
 )
-from riskpilot.guarantee.region import DELTA_PRIME, DOUBT, Interval, interval, region_of
+from riskpilot.guarantee.region import DELTA_PRIME, DOUBT, TRUST, Interval, interval, region_of
 from riskpilot.guarantee.risk_tests import family, fewest_examples, log_p, steering_family
 from riskpilot.guarantee.seals import Seal, differences_from_seal, make_seal
 from riskpilot.guarantee.sequential import (
@@ -53,14 +56,8 @@ from riskpilot.guarantee.sequential import (
     label_by_label,
     labels_again,
 )
-from riskpilot.guarantee.testing import (
-    Labelling,
-    TestPlan,
-    TestResult,
-    check_seed,
-    freeze_plan,
-    run_test,
-)
+from riskpilot.guarantee.testing import Labelling, TestPlan, TestResult, freeze_plan, run_test
+from riskpilot.guarantee.uses import Use, stamp
 
 __all__ = [
     "CONTENT",
@@ -69,6 +66,7 @@ __all__ = [
     "ELSEWHERE",
     "MOST_EXAMPLES",
     "SCHEMA",
+    "TRUST",
     "VERSIONS",
     "Background",
     "Certificate",

@@ -1,61 +1,21 @@
 """The promise, and all that is needed to check it again."""
 
-import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from datetime import UTC, datetime
-from functools import cache
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from riskpilot.common import card, digest_of, signed_files
-from riskpilot.errors import CertificateError
+from riskpilot.common import Shape, card, digest_of
 from riskpilot.guarantee.certificate_shape import SCHEMA, a_certificate
-from riskpilot.guarantee.procedures import Procedure, custom_name, describe
-from riskpilot.guarantee.question import Question, config_of, groups_in_words, runs
+from riskpilot.guarantee.promise_words import promise_of
+from riskpilot.guarantee.question import Question, runs
+from riskpilot.guarantee.signed_records import SignedRecord
 from riskpilot.guarantee.testing import Labelling, TestPlan, TestResult
-
-
-def now() -> str:
-    """Return the time in UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-@cache
-def _installed() -> Mapping[str, str]:
-    return {name: version(name) for name in ("riskpilot", "numpy", "scipy", "optuna")}
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of the packages that compute a certificate."""
-    return dict(_installed())
-
-
-def stamp() -> dict[str, Any]:
-    """Say when something is written, and by which versions, as its fields of these names."""
-    return {"created": now(), "versions": versions()}
+from riskpilot.guarantee.uses import Use
 
 
 @dataclass(frozen=True)
-class Use:
-    """The place of a question among all to the same calibration data, its time and its versions.
-
-    ``ledger``: the digest of the study's ledger up to this question, where there is one;
-    ``elsewhere``: the questions of other studies to the same data that came before it.
-    """
-
-    number: int = 1
-    ledger: str | None = None
-    elsewhere: tuple[Mapping[str, Any], ...] = ()
-    created: str = field(default_factory=now)
-    versions: Mapping[str, str] = field(default_factory=versions)
-
-
-@dataclass(frozen=True)
-class Certificate:
+class Certificate(SignedRecord):
     """A selection in a form that can be stored, read and recomputed. Every field is plain JSON.
 
     Attributes
@@ -127,6 +87,10 @@ class Certificate:
         The versions of the packages that computed it.
     """
 
+    _kind: ClassVar[str] = "certificate"
+    _schema: ClassVar[str] = SCHEMA
+    _form: ClassVar[Shape] = a_certificate
+
     schema: str
     created: str
     problem: dict[str, Any]
@@ -164,11 +128,6 @@ class Certificate:
         return None if self.chosen is None else dict(self.candidates[self.chosen]["config"])
 
     @property
-    def digest(self) -> str:
-        """The SHA-256 digest of all fields."""
-        return digest_of(asdict(self))
-
-    @property
     def fingerprint(self) -> str:
         """The digest of all fields with numbers to six digits, which is that of every machine."""
         return digest_of(_coarse(asdict(self)))
@@ -197,90 +156,6 @@ class Certificate:
             "horizon": None if self.sequential is None else self.sequential["horizon"],
             "plan": self.plan_digest,
         }
-
-    def to_json(self) -> str:
-        """Write the certificate as JSON, with its digest.
-
-        Returns
-        -------
-        str
-            The JSON text, which `from_json` reads.
-
-        Raises
-        ------
-        CertificateError
-            If a field holds what JSON cannot, such as NaN.
-        """
-        try:
-            return signed_files.signed(asdict(self))
-        except (TypeError, ValueError) as error:
-            raise CertificateError(
-                f"A certificate holds finite numbers, texts, lists and mappings, but a field of "
-                f"this one cannot be written: {error}. Take an untouched copy."
-            ) from error
-
-    def save(self, path: str | Path) -> Path:
-        """Write the certificate as JSON and return where it is.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file to write.
-
-        Returns
-        -------
-        Path
-            The same path.
-
-        Raises
-        ------
-        CertificateError
-            If the file cannot be written.
-        """
-        return signed_files.save(path, self.to_json(), "certificate")
-
-    @classmethod
-    def from_json(cls, text: str) -> "Certificate":
-        """Read what `to_json` wrote.
-
-        Parameters
-        ----------
-        text : str
-            A certificate as JSON.
-
-        Returns
-        -------
-        Certificate
-            The certificate, every field of it of the kind it must be.
-
-        Raises
-        ------
-        CertificateError
-            If the text is no certificate, or was changed after it was written.
-        """
-        names = [field.name for field in fields(cls)]
-        return cls(**signed_files.read_signed(text, "certificate", SCHEMA, names, a_certificate))
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Certificate":
-        """Read a certificate from a file.
-
-        Parameters
-        ----------
-        path : str or Path
-            A file that `save` wrote.
-
-        Returns
-        -------
-        Certificate
-            The certificate.
-
-        Raises
-        ------
-        CertificateError
-            If the file cannot be read, is no certificate, or was changed after it was written.
-        """
-        return cls.from_json(signed_files.load(path, "certificate"))
 
     def __str__(self) -> str:
         return self.promise
@@ -370,70 +245,6 @@ def labelling_as_json(labelling: Labelling) -> dict[str, Any]:
     }
 
 
-def promise_of(question: Question, chosen: int | None, use: Use, result: TestResult) -> str:
-    """Say what is promised of the candidate in this place, and of which groups."""
-    if chosen is None:
-        return "Nothing is promised: no configuration could be certified."
-    plan = question.plan
-    problem = plan.problem
-    config = config_of(question.configs, plan.order[chosen])
-    return (
-        f"With probability at least {problem.confidence} over the draw of validation and "
-        f"calibration data, the configuration {config} has {problem.limits_in_words} on new data "
-        f"from the same distribution.{groups_in_words(plan.groups)}"
-        f"{_if_custom(question.procedure)}{_arrived(result.labelling)}{_judged(result, chosen)}"
-        f"{_again(use)}"
-    )
-
-
-def _judged(result: TestResult, chosen: int) -> str:
-    """Say that a judge helped, and that the promise is not about its scores."""
-    if result.judge is None:
-        return ""
-    scored = " and ".join(
-        f"{number:,} further examples for {name} saved about {result.judge.saved[chosen][name]:,}"
-        for name, number in result.judge.unlabelled.items()
-    )
-    return (
-        f" The promise is about the losses of human labels; a judge's scores of {scored} of them. "
-        f"It holds whatever the judge is worth, if the judge was fixed before the calibration "
-        f"labels were seen and its unlabelled examples come from where the labelled ones do."
-    )
-
-
-def _arrived(labelling: Labelling | None) -> str:
-    """Say how labels came, where they came one after another, and what that rests on."""
-    if labelling is None:
-        return ""
-    return (
-        f" It took {labelling.looks[-1]:,} labels of at most {labelling.horizon:,}; the promise "
-        f"holds whenever labelling stops, if the order of the labels did not depend on the losses."
-    )
-
-
-def _if_custom(procedure: Procedure) -> str:
-    """Say what the promise rests on where the procedure is the user's own."""
-    name = custom_name(describe(procedure))
-    if name is None:
-        return ""
-    return (
-        f" The promise rests on the procedure {name!r}, which riskpilot cannot check: it holds if "
-        f"the chance that {name!r} passes any configuration that breaks a limit is at most delta."
-    )
-
-
-def _again(use: Use) -> str:
-    """Say which question this is where others came before it, and where those were asked."""
-    if use.number == 1:
-        return ""
-    others = ", ".join(f"question {o['use']} of study {o['study']!r}" for o in use.elsewhere)
-    where = f" (among the others: {others})" if others else ""
-    return (
-        f" This is question {use.number} to the same calibration data{where}: the promise holds "
-        f"for each question on its own, not for all of them at once."
-    )
-
-
 def choose(plan: TestPlan, result: TestResult) -> int | None:
     """Find the position of the candidate that passed with the best free objective."""
     # eq:select
@@ -444,21 +255,6 @@ def choose(plan: TestPlan, result: TestResult) -> int | None:
 def finite(log_p: float) -> float:
     """Replace minus infinity, which JSON does not have, by a number below every other log p."""
     return max(float(log_p), -1e300)
-
-
-def p_in_words(log_p: float) -> str:
-    """Write a p-value, however small.
-
-    >>> p_in_words(math.log(0.05)), p_in_words(-800.0), p_in_words(-math.inf)
-    ('0.05', '3.7e-348', '0')
-    """
-    exponent = log_p / math.log(10)
-    if exponent >= -300:
-        return f"{10**exponent:.2g}"
-    if exponent < -1e6:
-        return "0"
-    whole = math.floor(exponent)  # below what a float holds
-    return f"{10 ** (exponent - whole):.1f}e{whole}"
 
 
 def _coarse(value: Any) -> Any:

@@ -7,7 +7,8 @@ import numpy as np
 
 from riskpilot.common import FloatArray
 from riskpilot.errors import ProblemError, shown
-from riskpilot.guarantee.power import MOST_EXAMPLES, as_number, is_whole, unit_risk
+from riskpilot.guarantee.passing import MOST_EXAMPLES, unit_risk
+from riskpilot.guarantee.power import as_number, is_whole
 from riskpilot.guarantee.sequential import check_horizon, steps_of_boundary
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import Mean, labels_worth, outlook

@@ -1,29 +1,24 @@
 """Before any data is spent: what can pass, how many samples a margin needs, and with what power."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from numbers import Real
-from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaincc
 
-from riskpilot.common import IntArray
 from riskpilot.errors import ProblemError, shown
 from riskpilot.guarantee import risk_tests
+from riskpilot.guarantee.passing import (
+    MOST_EXAMPLES,
+    largest_mean,
+    passing_probability,
+    planning_family,
+    samples_for_power,
+    unit_risk,
+)
 from riskpilot.problem import Problem, Risk
-from riskpilot.statistics import Quantile, family_named, largest_passing_mean
-
-# The share of labelled examples that is best spent on validation: the optimum is flat, between a
-# fifth and two fifths (experiments/tuning).
-VALIDATION_SHARE = Fraction(1, 3)
-# Plans reach to here: nobody has more examples, and whole numbers are still exact as floats.
-MOST_EXAMPLES = 10**12
-# Where the number of losses has a larger variance than this, exact tests are foretold by the normal
-# distribution: it differs by a few examples, and does not sum a million terms.
-_LARGE_VARIANCE = 1e6
+from riskpilot.statistics import Quantile
 
 
 @dataclass(frozen=True)
@@ -104,89 +99,6 @@ class RiskPlan:
         return text
 
 
-class LabelledSplit(NamedTuple):
-    """How many labelled examples go to validation, and how many to calibration.
-
-    Parameters
-    ----------
-    validation : int
-        The number of validation examples.
-    calibration : int
-        The number of calibration examples.
-    """
-
-    validation: int
-    calibration: int
-
-    def indices(self, seed: int) -> tuple[IntArray, IntArray]:
-        """Draw at random which examples go where.
-
-        Parameters
-        ----------
-        seed : int
-            The same seed gives the same draw.
-
-        Returns
-        -------
-        tuple of arrays of int
-            The places of the validation examples and of the calibration examples, in order.
-
-        Raises
-        ------
-        ProblemError
-            If ``seed`` is no whole number of at least 0.
-
-        Examples
-        --------
-        >>> validation, calibration = split_labelled(6).indices(seed=0)
-        >>> sorted([*validation, *calibration]) == list(range(6))
-        True
-        """
-        if not is_whole(seed, 0, 2**64 - 1):
-            raise ProblemError(
-                f"seed is a whole number from 0 to 2**64 - 1, but it is {shown(seed)}. Use 0."
-            )
-        order = np.random.default_rng(int(seed)).permutation(sum(self))
-        return np.sort(order[: self.validation]), np.sort(order[self.validation :])
-
-
-def split_labelled(n: int) -> LabelledSplit:
-    """Say how many of n labelled examples to use for validation, and how many for calibration.
-
-    Validation steers the search and orders the candidates; calibration has to prove the result,
-    and gets twice as many. Which examples go where must be drawn at random.
-
-    Parameters
-    ----------
-    n : int
-        The number of labelled examples, at least 2.
-
-    Returns
-    -------
-    LabelledSplit
-        The numbers of validation and of calibration examples, a tuple; its ``indices(seed)`` draws
-        which examples these are.
-
-    Raises
-    ------
-    ProblemError
-        If ``n`` is no whole number from 2 to 10**12.
-
-    Examples
-    --------
-    >>> split_labelled(6_000)
-    LabelledSplit(validation=2000, calibration=4000)
-    """
-    if not is_whole(n, 2, MOST_EXAMPLES):
-        raise ProblemError(
-            f"The number of labelled examples must be a whole number of at least 2, one for "
-            f"validation and one for calibration, and at most 10**12, but it is {shown(n)}. "
-            f"Give how many examples have a label, such as 7500."
-        )
-    n_validation = max(round(int(n) * VALIDATION_SHARE), 1)
-    return LabelledSplit(n_validation, int(n) - n_validation)
-
-
 def plan_calibration(
     problem: Problem,
     n_calibration: int,
@@ -239,7 +151,7 @@ def plan_calibration(
     for risk in problem.risks:
         test = risk_tests.family(risk, bool(binary))
         family, std = planning_family(risk, test, spreads.get(risk.name))
-        largest = _largest_mean(family, risk.unit_limit, m, problem.delta, std)
+        largest = largest_mean(family, risk.unit_limit, m, problem.delta, std)
         fewest = risk_tests.fewest_examples(risk, test, problem.delta)
         largest = None if m < fewest else largest
         assumes = None
@@ -300,7 +212,7 @@ def power_is_unknown(risk: Risk, deviation: float | None) -> str | None:
 def _few_above(risk: Risk, test: str, m: int, delta: float) -> str | None:
     """Say how many losses may lie above the limit of a quantile."""
     assert isinstance(risk.statistic, Quantile)
-    share = _largest_mean(test, risk.statistic.share_above, m, delta, None)
+    share = largest_mean(test, risk.statistic.share_above, m, delta, None)
     if share is None or test != "binomial":
         return "few enough of the losses lie above the limit"
     most = math.floor(share * m + 1e-9)
@@ -379,119 +291,3 @@ def as_number(value: object) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
-
-
-def planning_family(risk: Risk, test: str, deviation: float | None) -> tuple[str, float | None]:
-    """Choose the family that foretells what passes, and the deviation on the unit scale.
-
-    Where the statistic is no mean of losses this is the normal approximation, and a deviation that
-    is not known is the largest that 0/1 losses have.
-    """
-    family = risk_tests.steering_family(risk, test)
-    largest = risk.statistic.widest_deviation
-    if deviation is None:
-        return family, risk.statistic.largest_deviation if family == "normal" else None
-    unit = deviation / risk.width
-    if not 0 < unit <= largest * (1 + 1e-9):
-        raise ProblemError(
-            f"Risk {risk.name!r}: a standard deviation must be above 0 and at most "
-            f"{largest * risk.width:.6g}, the largest that losses between "
-            f"{risk.low:g} and {risk.high:g} can lead to, but it is {deviation:g}. Give the "
-            f"deviation of the losses in their units."
-        )
-    return family, unit
-
-
-def passing_probability(
-    family: str, limit: float, risk: float, n: int, delta: float, std: float | None = None
-) -> float:
-    """Compute the probability that n losses of mean ``risk`` pass; all on the unit scale.
-
-    It is exact for 0/1 losses, and a normal approximation where a standard deviation ``std`` is
-    given.
-    """
-    largest = _largest_mean(family, limit, n, delta, std)
-    if largest is None:
-        return 0.0
-    if std is None:
-        most = math.floor(largest * n + 1e-9)  # the largest sum of 0/1 losses that passes
-        return 1.0 if most >= n else float(betaincc(most + 1, n - most, risk))
-    z = (largest - risk) * math.sqrt(n) / max(std, 1e-12)
-    return 0.5 * math.erfc(-z / math.sqrt(2))
-
-
-def samples_for_power(
-    family: str,
-    limit: float,
-    risk: float,
-    delta: float,
-    power: float = 0.9,
-    std: float | None = None,
-) -> int | None:
-    """Find the number of examples with which a true ``risk`` passes with probability ``power``.
-
-    It is None where `MOST_EXAMPLES` are not enough.
-    """
-    # With 0/1 losses power rises and falls in small steps as n grows, so that numbers a little
-    # smaller than the one that bisection finds are tried, too.
-    n = _first(lambda m: passing_probability(family, limit, risk, m, delta, std) >= power)
-    if n > MOST_EXAMPLES:
-        return None
-    start = max(1, int(0.97 * n))
-    for m in range(start, n, max(1, (n - start) // 200)):
-        if passing_probability(family, limit, risk, m, delta, std) >= power:
-            return m
-    return n
-
-
-def samples_to_pass(
-    family: str, limit: float, mean: float, delta: float, std: float | None = None
-) -> int:
-    """Find the number of examples with which this empirical ``mean`` (unit scale) passes."""
-
-    def passes(n: int) -> bool:
-        largest = _largest_mean(family, limit, n, delta, std)
-        return largest is not None and largest >= mean
-
-    return _first(passes)
-
-
-def _largest_mean(
-    family: str, limit: float, n: int, delta: float, std: float | None
-) -> float | None:
-    """Compute `largest_passing_mean` at any n; at very large ones by a normal approximation."""
-    variance = limit * (1 - limit)
-    errors_at_large_n = family_named(family).errors_at_large_n
-    if errors_at_large_n is None or n * variance < _LARGE_VARIANCE:
-        return largest_passing_mean(family, limit, n, delta, std)
-    return limit - errors_at_large_n(delta) * math.sqrt(variance / n)
-
-
-def _first(holds: Callable[[int], bool]) -> int:
-    """Find the smallest n at which a condition that stays true becomes true, by bisection.
-
-    It is above `MOST_EXAMPLES` where the condition is not true up to there.
-    """
-    low, high = 0, 1
-    while not holds(high):
-        if high == MOST_EXAMPLES:
-            return high + 1
-        low, high = high, min(2 * high, MOST_EXAMPLES)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
-def unit_risk(risk: Risk, true_risk: float) -> float:
-    """Bring a true risk, in the words of the risk, to the unit scale of the losses."""
-    unit = risk.to_unit(risk.in_words(true_risk))
-    if not 0 <= unit < risk.unit_limit:
-        bound, best = risk.bound, risk.in_words(risk.bottom)
-        values = f"({bound:g}, {best:g}]" if risk.complement else f"[{best:g}, {bound:g})"
-        raise ProblemError(
-            f"Risk {risk.name!r}: a true value that can be certified lies in {values}, but it is "
-            f"{true_risk:g}. Give one on the good side of the limit: at the limit or beyond it, "
-            f"passing would be the error that delta bounds."
-        )
-    return unit

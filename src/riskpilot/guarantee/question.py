@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from riskpilot.common import digest_of, plain
-from riskpilot.guarantee.procedures import Procedure, describe
+from riskpilot.guarantee.procedure_names import describe
+from riskpilot.guarantee.procedures import Procedure
 from riskpilot.guarantee.testing import TestPlan
 from riskpilot.problem import Problem
 from riskpilot.statistics import GroupName

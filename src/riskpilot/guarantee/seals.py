@@ -1,11 +1,11 @@
 """Seals: the digest of a frozen plan, to be deposited elsewhere before its question is asked."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 from riskpilot.common import (
+    Shape,
     anything,
     canonical,
     card,
@@ -19,9 +19,11 @@ from riskpilot.common import (
     text,
     whole,
 )
-from riskpilot.guarantee.certificate import Certificate, stamp
+from riskpilot.guarantee.certificate import Certificate
 from riskpilot.guarantee.certificate_shape import CONTENT, VERSIONS
 from riskpilot.guarantee.question import Question, question_in_words
+from riskpilot.guarantee.signed_records import SignedRecord
+from riskpilot.guarantee.uses import stamp
 from riskpilot.problem import Problem
 from riskpilot.statistics import GroupName
 
@@ -52,7 +54,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True)
-class Seal:
+class Seal(SignedRecord):
     """A question that was settled before it was put to calibration data.
 
     It is made from validation data alone, so that it cannot know whether other studies, or people,
@@ -91,6 +93,10 @@ class Seal:
         The versions of the packages that made the plan.
     """
 
+    _kind: ClassVar[str] = "seal"
+    _schema: ClassVar[str] = SCHEMA
+    _form: ClassVar[Shape] = _FIELDS
+
     schema: str
     created: str
     study: str
@@ -107,64 +113,6 @@ class Seal:
     configs: list[dict[str, Any]] | None
     questions: int
     versions: dict[str, str]
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 digest of all fields: to deposit this one line is enough."""
-        return digest_of(asdict(self))
-
-    def to_json(self) -> str:
-        """Write the seal as JSON, with its digest.
-
-        Returns
-        -------
-        str
-            The JSON text, which `load`, from a file, reads.
-        """
-        return signed_files.signed(asdict(self))
-
-    def save(self, path: str | Path) -> Path:
-        """Write the seal as JSON and return where it is.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file to write.
-
-        Returns
-        -------
-        Path
-            The same path.
-
-        Raises
-        ------
-        CertificateError
-            If the file cannot be written.
-        """
-        return signed_files.save(path, self.to_json(), "seal")
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Seal":
-        """Read a seal from a file.
-
-        Parameters
-        ----------
-        path : str or Path
-            A file that `save` wrote.
-
-        Returns
-        -------
-        Seal
-            The seal.
-
-        Raises
-        ------
-        CertificateError
-            If the file cannot be read, is no seal, or was changed after it was written.
-        """
-        text = signed_files.load(path, "seal")
-        names = [field.name for field in fields(cls)]
-        return cls(**signed_files.read_signed(text, "seal", SCHEMA, names, _FIELDS))
 
     def __str__(self) -> str:
         n = 0 if self.configs is None else len(self.configs)

@@ -16,7 +16,6 @@ from riskpilot.losses.intake import (
     number_array,
     plain_array,
     same_number,
-    text_array,
 )
 from riskpilot.losses.judges import JudgeMapping, JudgeScores, judged_risks, read_judge
 from riskpilot.losses.labels import (
@@ -38,6 +37,7 @@ from riskpilot.losses.splits import (
     free_objective_alone,
     validation_losses,
 )
+from riskpilot.losses.texts import text_array
 from riskpilot.losses.values import measure, value_of, weighted
 
 __all__ = [

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from riskpilot.common import exact
 from riskpilot.common.arrays import Array, FloatArray, Places
 from riskpilot.errors import LossError
-from riskpilot.losses.intake import in_double, number_array, outside, text_array
+from riskpilot.losses.intake import in_double, number_array, outside
+from riskpilot.losses.texts import text_array
 from riskpilot.problem import Risk
 from riskpilot.statistics import Grouped, Groups, name_in_words
 

@@ -8,13 +8,8 @@ from typing import Any
 import numpy as np
 
 from riskpilot.errors import LeakageError, LossError, shown
-from riskpilot.losses.intake import (
-    NumbersOfTexts,
-    TextArray,
-    is_missing,
-    plain_array,
-    text_array,
-)
+from riskpilot.losses.intake import NumbersOfTexts, TextArray, is_missing, plain_array
+from riskpilot.losses.texts import text_array
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from riskpilot.common import Array, FloatArray, IntArray
 from riskpilot.errors import LossError
 from riskpilot.losses.beside import digest_of_bytes, one_per_example, read_numbers, read_weights
 from riskpilot.losses.evaluation import LossMapping, check_names
-from riskpilot.losses.intake import in_double, number_array, text_array
+from riskpilot.losses.intake import in_double, number_array
 from riskpilot.losses.ranges import as_given, in_range, to_unit
-from riskpilot.problem import Problem, Risk
+from riskpilot.losses.texts import text_array
+from riskpilot.problem import Problem, Risk, check_scale
 from riskpilot.statistics import Grouped, GroupName, Labels, name_in_words
 
 _SPLIT = "labels"
@@ -121,7 +122,7 @@ def _rows_of_labels(risk: Risk, given: LossMapping, n_rows: int | None) -> Array
 
 def _losses(risk: Risk, array: Array) -> FloatArray:
     """The losses of one risk in double precision, in their range."""
-    risk.check_scale()
+    check_scale(risk)
     losses = in_range(risk, array, _SPLIT)
     return losses if risk.statistic.reference_name is not None else as_given(risk, array)
 

@@ -10,16 +10,12 @@ import numpy.typing as npt
 
 from riskpilot.common.arrays import Array, FloatArray, IntArray
 from riskpilot.errors import LossError, ProblemError, shown
-from riskpilot.losses.intake import is_missing
+from riskpilot.losses.class_codes import LARGEST_CODE, class_codes, meaning_of_codes
 from riskpilot.losses.values import numbers_of, plain_array, value_of
 from riskpilot.problem import KNOWN, Codes, Meaning, Metric, Problem, Risk, meaning
 from riskpilot.statistics import Mean
 
 Beside = npt.ArrayLike | Mapping[str, npt.ArrayLike] | None
-
-_ABSTAIN_BY_HABIT = -1  # what many take for "handed over": refused until it is declared
-_TWO_CLASSES = ({0, 1}, {-1, 1})  # codes of which 1 is the positive one
-_LARGEST_CODE = 2**53  # a float does not tell larger whole numbers apart
 
 
 def losses_from_predictions(
@@ -81,7 +77,7 @@ def losses_from_predictions(
     truth, predicted = _read_predictions(labels, predictions)
     others = _references(reference)
     metrics = [*_metrics(named), *([] if free is None else [free.metric])]
-    codes = _meaning_of_codes(metrics, truth, [predicted, *others.values()], positive, abstain)
+    codes = meaning_of_codes(metrics, truth, [predicted, *others.values()], positive, abstain)
     given = _Given(truth, codes, groups, reference)
     _check_one_each(risks, groups, reference)
     result: dict[str, Array] = {}
@@ -141,7 +137,7 @@ def check_losses(
     """
     risks = [risk for risk in _asked(problem)[0] if meaning(risk.name) is not None]
     truth, predicted = _read_predictions(labels, predictions)
-    codes = _meaning_of_codes(_metrics(risks), truth, [predicted], positive, abstain)
+    codes = meaning_of_codes(_metrics(risks), truth, [predicted], positive, abstain)
     for risk in risks:
         if not isinstance(losses, Mapping) or risk.name not in losses:
             raise LossError(
@@ -226,7 +222,7 @@ def _check_one_each(risks: Iterable[Risk], groups: Beside, reference: Beside) ->
 def _read_predictions(
     labels: npt.ArrayLike, predictions: npt.ArrayLike
 ) -> tuple[IntArray, IntArray]:
-    truth, predicted = _codes("labels", labels), _codes("predictions", predictions)
+    truth, predicted = class_codes("labels", labels), class_codes("predictions", predictions)
     if truth.ndim != 1 or predicted.ndim not in (1, 2) or predicted.shape[-1] != len(truth):
         raise LossError(
             f"Labels have shape (m,) and predictions (m,) or (configurations, m), but their shapes "
@@ -253,79 +249,7 @@ def _references(reference: Beside) -> dict[str, IntArray]:
             f"References are named by texts, but one name is {shown(odd[0])}. "
             f"Use the name that the risk's Difference gives it."
         )
-    return {name: _codes(what, values) for name, values in by_name.items()}
-
-
-def _meaning_of_codes(
-    metrics: Iterable[Metric],
-    truth: IntArray,
-    predictions: Iterable[IntArray],
-    positive: int | None,
-    abstain: int | None,
-) -> Codes:
-    """What the codes of classes mean: as declared, and refused where that leaves it open."""
-    code = _declared_abstain(abstain, truth)
-    known = set(np.unique(truth).tolist())
-    seen: set[int] = set()
-    for predicted in predictions:
-        seen |= set(np.unique(predicted).tolist())
-    if code is None and _ABSTAIN_BY_HABIT in seen - known:
-        raise LossError(
-            f"A prediction is {_ABSTAIN_BY_HABIT}, which no label is, and it is not declared "
-            f"whether that hands the example over. Write abstain={_ABSTAIN_BY_HABIT} if it does; "
-            f"if it is a class, count classes from 0 on."
-        )
-    needs = [metric for metric in metrics if metric.abstains]
-    if needs and code is None:
-        raise LossError(
-            f"{needs[0].name!r} speaks of examples that are handed over, but it is not declared "
-            f"which prediction does that. Write abstain={_ABSTAIN_BY_HABIT}, or whatever code it "
-            f"is."
-        )
-    needs = [metric for metric in metrics if metric.needs_positive]
-    if not needs:
-        return Codes(abstain=code)
-    return Codes(_declared_positive(positive, (known | seen) - {code}, needs[0].name), code)
-
-
-def _declared_abstain(abstain: int | None, truth: IntArray) -> int | None:
-    if abstain is None:
-        return None
-    if isinstance(abstain, bool | np.timedelta64) or not isinstance(abstain, int | np.integer):
-        raise LossError(
-            f"abstain is the code, a whole number, of predictions that hand an example over, but "
-            f"it is {shown(abstain)}. Write abstain=-1, or leave it out where none does."
-        )
-    if bool((truth == abstain).any()):
-        raise LossError(
-            f"The code that hands an example over must not be a class, but abstain={abstain} "
-            f"occurs among the labels. Choose another code, such as abstain=-99."
-        )
-    return int(abstain)
-
-
-def _declared_positive(positive: int | None, classes: set[int | None], metric: str) -> int:
-    """The positive class; a code that nothing has would make false alarms impossible."""
-    if positive is None:
-        if any(classes <= two for two in _TWO_CLASSES):
-            return 1
-        raise LossError(
-            f"{metric!r} speaks of one positive class, and it is not declared which of the classes "
-            f"{shown(sorted(map(str, classes)))} that is. Name it: positive=1."
-        )
-    whole = isinstance(positive, int | np.integer | np.bool_)
-    if not whole or isinstance(positive, np.timedelta64):
-        raise LossError(
-            f"positive is the code of a class, a whole number, but it is {shown(positive)}. "
-            f"Write positive=1."
-        )
-    code = int(positive)
-    if code not in classes and not any(classes | {code} <= two for two in _TWO_CLASSES):
-        raise LossError(
-            f"The positive class must occur among labels or predictions, but {shown(code)} does "
-            f"not; there are {shown(sorted(map(str, classes)))}. Name one of them."
-        )
-    return code
+    return {name: class_codes(what, values) for name, values in by_name.items()}
 
 
 @dataclass(frozen=True)
@@ -409,42 +333,9 @@ def _as_given(values: Sequence[Any]) -> Array:
     kinds = {type(value) for value in values}
     if kinds == {bool} or (kinds == {str} and not any("\0" in value for value in values)):
         return np.array(values)
-    if kinds == {int} and all(abs(value) < _LARGEST_CODE for value in values):
+    if kinds == {int} and all(abs(value) < LARGEST_CODE for value in values):
         return np.array(values)
     array = np.empty(len(values), dtype=object)
     for i, value in enumerate(values):
         array[i] = value
     return array
-
-
-def _missing_among(array: Array) -> list[Any]:
-    """The values that say that there is none, such as NaN and None."""
-    if array.dtype.kind == "f":
-        return list(array[np.isnan(array)].tolist())
-    if array.dtype.kind != "O":
-        return []
-    return [value for value in array.ravel().tolist() if is_missing(value)]
-
-
-def _codes(what: str, values: npt.ArrayLike) -> IntArray:
-    array = plain_array(what, values)
-    missing = _missing_among(array)
-    if missing:
-        raise LossError(
-            f"{what} are the class of every example, but {len(missing):,} of them are missing, "
-            f"such as {shown(missing[0])}. Leave those examples out of labels and predictions."
-        )
-    whole = array.dtype.kind == "f" and bool((np.isfinite(array) & (array == np.rint(array))).all())
-    if array.dtype.kind not in "biu" and not whole:
-        raise LossError(
-            f"{what} are classes as whole numbers or booleans, but their type is {array.dtype}. "
-            f"Compare scores with a threshold first: scores >= 0.5; code names as numbers."
-        )
-    if array.size:
-        smallest, largest = int(array.min()), int(array.max())
-        if max(-smallest, largest) >= _LARGEST_CODE:
-            raise LossError(
-                f"{what} are codes of classes below 2^53, but they reach from {smallest} to "
-                f"{largest}. Count classes from 0 on."
-            )
-    return np.asarray(array, dtype=np.int64)

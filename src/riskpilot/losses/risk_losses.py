@@ -21,7 +21,7 @@ from riskpilot.losses.evaluation import LossMapping
 from riskpilot.losses.intake import number_array
 from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.ranges import as_given, at_top, in_range, to_unit
-from riskpilot.problem import Risk
+from riskpilot.problem import Risk, check_scale
 from riskpilot.statistics import AnySummary, Groups, Recorded, Summary
 
 _BLOCK_BYTES = 1 << 20  # rows are read in blocks that stay in the cache
@@ -111,7 +111,7 @@ def summary_of(risk: Risk, records: Sequence[Recorded]) -> AnySummary:
 
 def read_risk(risk: Risk, losses: npt.ArrayLike, beside: LossMapping, split: str) -> RiskLosses:
     """Check the losses of one risk, shape (configurations, examples), and take their sums."""
-    risk.check_scale()
+    check_scale(risk)
     if isinstance(losses, CountedLosses):
         counts, m = read_counts(risk, losses, split)
         digests = map(_digest_count, counts.n.tolist(), counts.above_zero.tolist())

@@ -4,6 +4,7 @@ from riskpilot.problem.metrics import Codes, Metric
 from riskpilot.problem.names import KNOWN, Meaning, check_minimized, meaning, near
 from riskpilot.problem.notation import number, parse_risk
 from riskpilot.problem.problem import Problem, Risk
+from riskpilot.problem.risk_checks import check_scale
 
 __all__ = [
     "KNOWN",
@@ -13,6 +14,7 @@ __all__ = [
     "Problem",
     "Risk",
     "check_minimized",
+    "check_scale",
     "meaning",
     "near",
     "number",

@@ -1,33 +1,33 @@
 """A limit on a number made of losses: what is limited, in which direction, and in which words."""
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import exact, finite_number, is_flag, is_name, one_minus
+from riskpilot.common import exact, one_minus
 from riskpilot.errors import ProblemError, shown
 from riskpilot.problem import names
-from riskpilot.problem.sounds import sounds_larger
+from riskpilot.problem.risk_checks import (
+    check_direction,
+    check_limit,
+    check_range,
+    check_statistic,
+    check_weights,
+    check_words,
+    number_of,
+    the_one_limit,
+)
 from riskpilot.statistics import (
-    P_VALUES,
-    STATISTICS,
     Mean,
     Statistic,
     WorstGroup,
     from_dict,
-    is_statistic,
 )
 
 Number = TypeVar("Number", float, npt.NDArray[np.float64])
-
-# How near a limit may be to an end of its range, as a share of the range: what is nearer would
-# take more examples than anybody has.
-_NEAREST = 1e-12
-_WIDEST = 1e150
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,186 +104,39 @@ class Risk:
     at_least: InitVar[float | None] = None
 
     def __post_init__(self, at_most: float | None, at_least: float | None) -> None:
-        self._check_words()
+        check_words(self)
+        for field in ("conditional", "complement"):
+            self._set(field, bool(getattr(self, field)))
         self._set("statistic", names.statistic_of(self.name, self.statistic))
         known = names.meaning(self.name)
         self._set("conditional", self.conditional or (known is not None and known.conditional))
         self._read_range()
         self._read_limit(at_most, at_least)
-        self._check_weights()
-        self._check_statistic()
-        self._check_limit()
+        check_weights(self)
+        if self.largest_weight is not None:
+            self._set("largest_weight", float(self.largest_weight))
+        check_statistic(self)
+        check_limit(self)
 
     def _set(self, field: str, value: object) -> None:
         object.__setattr__(self, field, value)
 
-    def _check_words(self) -> None:
-        """Refuse names, flags and a statistic that are of no use as such."""
-        name = self.name
-        if not is_name(name):
-            raise ProblemError(
-                f"A risk is named by a non-empty text without control characters, but the name is "
-                f'{shown(name)}. Name it: Risk("error", limit=0.1).'
-            )
-        for field in ("conditional", "complement"):
-            if not is_flag(getattr(self, field)):
-                raise ProblemError(
-                    f"Risk {name!r}: {field} is True or False, but it is "
-                    f"{shown(getattr(self, field))}. Leave it out for what the name says."
-                )
-            self._set(field, bool(getattr(self, field)))
-        if self.statistic is not None and not is_statistic(self.statistic):
-            raise ProblemError(
-                f"Risk {name!r}: the statistic says what is limited about the losses, but it is "
-                f"{shown(self.statistic)}. Use one of {_listed(STATISTICS)}."
-            )
-        if not isinstance(self.p_value, str) or self.p_value not in P_VALUES:
-            raise ProblemError(
-                f"Risk {name!r}: p_value must be one of {', '.join(P_VALUES)}, "
-                f"but it is {shown(self.p_value)}. Leave it out for 'auto'."
-            )
-        if not is_name(self.groups):
-            raise ProblemError(
-                f"Risk {name!r}: groups is the name under which the groups stand beside the "
-                f'losses, but it is {shown(self.groups)}. Write groups="sex" and pass '
-                f'{{"{name}": losses, "sex": array}}.'
-            )
-
-    def _number(self, field: str, value: object) -> float:
-        number = finite_number(value)
-        if number is None:
-            raise ProblemError(
-                f"Risk {self.name!r}: {field} must be a finite number, but it is {shown(value)}. "
-                f"Give it as a float, such as {field}=0.1."
-            )
-        return number
-
     def _read_range(self) -> None:
         for field in ("low", "high"):
-            self._set(field, self._number(field, getattr(self, field)))
-        if not self.low < self.high:
-            raise ProblemError(
-                f"Risk {self.name!r}: the range needs low < high, but it is [{self.low}, "
-                f"{self.high}]. Declare the smallest and the largest loss that can occur."
-            )
-        if not self.high - self.low <= _WIDEST:
-            raise ProblemError(
-                f"Risk {self.name!r}: the range of the losses must be at most {_WIDEST:g} wide, "
-                f"so that squares of losses are numbers, but it is [{self.low}, {self.high}]. "
-                f"Measure the losses in larger units."
-            )
+            self._set(field, number_of(self.name, field, getattr(self, field)))
+        check_range(self)
 
     def _read_limit(self, at_most: float | None, at_least: float | None) -> None:
         """Bring the limit into the units of the losses, whichever way it was given."""
-        name, statistic = self.name, self.statistic
         given = {"limit": self.limit, "at_most": at_most, "at_least": at_least}
-        told_limits = [field for field, value in given.items() if value is not None]
-        if len(told_limits) > 1:
-            raise ProblemError(
-                f"Risk {name!r}: a risk has one limit, but more than one of limit, at_most and "
-                f"at_least is given. Keep one of them."
-            )
-        field = told_limits[0] if told_limits else None
-        bound = None if field is None else self._number(field, given[field])
-        larger = names.larger_is_better(names.meaning(name), statistic)
-        own = self._is_own_and_larger(field)
-        if self.complement and not larger and not own:
-            raise ProblemError(
-                f"Risk {name!r}: complement says that the name is better when larger, but it is "
-                f"not known to be. Leave complement out, and record the loss."
-            )
-        if bound is not None and field != "limit" and not own:
-            names.check_direction(name, statistic, bound, lower=field == "at_least")
-        if not self.complement and field != "at_least":
-            names.check_limit(name, statistic, bound)
+        field, bound = the_one_limit(self.name, given)
+        check_direction(self, field, bound)
+        larger = names.larger_is_better(names.meaning(self.name), self.statistic)
         if field == "at_least" or (larger and field is None):
             self._set("complement", True)
         if field == "at_least" and bound is not None:
             bound = one_minus(bound)
         self._set("limit", bound)
-
-    def _is_own_and_larger(self, field: str | None) -> bool:
-        """Say whether a lower limit stands on a name of one's own that says itself that larger is
-        better, such as "correct"."""
-        if names.meaning(self.name) is not None or not sounds_larger(self.name):
-            return False
-        if not isinstance(self.statistic, Mean | WorstGroup):
-            return False
-        return self.complement or field == "at_least"
-
-    def _check_statistic(self) -> None:
-        name, statistic = self.name, self.statistic
-        if self.groups != "groups" and not self.needs_groups:
-            raise ProblemError(
-                f"Risk {name!r}: a limit on the {self.words or 'mean'} knows no groups, but groups "
-                f"is {self.groups!r}. Say what is limited, as its statistic, by one of "
-                f"{_listed(kind for kind in STATISTICS if kind.needs_groups)}; or leave groups out."
-            )
-        if statistic.from_zero and self.low != 0:
-            raise ProblemError(
-                f"Risk {name!r}: a ratio of means needs losses from 0 upwards, but low is "
-                f"{self.low:g}. Shift the losses, or limit a GroupGap."
-            )
-        if self.complement and (self.bottom, self.top) != (0.0, 1.0):
-            raise ProblemError(
-                f"Risk {name!r}: the losses are one minus a share and lie in [0, 1], but the range "
-                f"is [{self.low:g}, {self.high:g}]. Leave low and high out, and give the limit as "
-                f"a share: at_least=0.9."
-            )
-        if self.p_value not in self.tests:
-            tests, what = " or ".join(self.tests), type(statistic).__name__
-            if self.weights is not None:
-                what += " with weights"
-            raise ProblemError(
-                f"Risk {name!r}: a {what} is tested by {tests}, "
-                f"but p_value is {self.p_value!r}. Leave it out."
-            )
-
-    def _check_limit(self) -> None:
-        if self.limit is None or (
-            self.bottom < self.limit < self.top
-            and _NEAREST <= self.to_unit(self.limit) <= 1 - _NEAREST
-        ):
-            return
-        if self.complement:
-            raise ProblemError(
-                f"Risk {self.name!r}: a lower limit must lie strictly between 0 and 1, but it is "
-                f"{self.bound}. A limit at an end is either always or never kept; move the limit."
-            )
-        raise ProblemError(
-            f"Risk {self.name!r}: the limit must lie strictly inside the range of the "
-            f"{self.words or 'losses'}, ({self.bottom}, {self.top}), but it is {self.limit}. A "
-            f"limit at an end is either always or never kept, and nearer to one than 1e-12 of the "
-            f"range no number of examples tells; move the limit, or declare the range of the "
-            f"losses with low= and high=."
-        )
-
-    def _check_weights(self) -> None:
-        name, largest = self.name, self.largest_weight
-        if self.weights is None and largest is None:
-            return
-        if not is_name(self.weights):
-            raise ProblemError(
-                f"Risk {name!r}: weights is the name under which the weights of the examples stand "
-                f"beside the losses, but it is {shown(self.weights)}. Write "
-                f'weights="weights" and pass {{"{name}": losses, "weights": array}}.'
-            )
-        number = finite_number(largest)
-        if number is None or not number > 0:
-            raise ProblemError(
-                f"Risk {name!r}: weights need the largest weight that there can be, known "
-                f"beforehand, but largest_weight is {shown(largest)}. Without a bound no test is "
-                f"valid: clip the weights, and write largest_weight= the point where they are "
-                f"clipped."
-            )
-        self._set("largest_weight", number)
-        if not self.statistic.takes_weights:
-            raise ProblemError(
-                f"Risk {name!r}: no valid test is known here for a {type(self.statistic).__name__} "
-                f"of weighted examples, but weights is {self.weights!r}. Limit the WorstGroup; or, "
-                f"where the weights are known to have mean 1 in every group, weight the losses "
-                f"beforehand with riskpilot.weighted."
-            )
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -444,7 +297,7 @@ class Risk:
         """
         if bound is None:
             return replace(self, limit=None)
-        return replace(self, limit=self.in_words(self._number("the limit", bound)))
+        return replace(self, limit=self.in_words(number_of(self.name, "the limit", bound)))
 
     @property
     def unit_limit(self) -> float:
@@ -463,29 +316,6 @@ class Risk:
     def from_unit(self, value: Number) -> Number:
         """A number of the [0, 1] scale, or an array of them, in the units of the statistic."""
         return self.bottom + value * self.width
-
-    def check_scale(self) -> None:
-        """Refuse a range in which double precision cannot tell the limit from its surroundings.
-
-        Means are taken on the unit scale. The test of a quantile compares the losses as they are.
-        """
-        low, high = self.span
-        if not math.isfinite(high - low):
-            raise ProblemError(
-                f"Risk {self.name!r}: the range must have a width that is a number, but "
-                f"[{self.low:g}, {self.high:g}] is wider than the largest one (1.8e308). Declare a "
-                f"narrower range."
-            )
-        if self.limit is None or self.statistic.exact:
-            return
-        blurred = abs(self.from_unit(self.to_unit(self.limit)) - self.limit)
-        if blurred > 1e-6 * abs(self.limit) or not 0 < self.unit_limit < 1:
-            raise ProblemError(
-                f"Risk {self.name!r}: the limit {self.limit:g} must be a number that the range "
-                f"[{self.low:g}, {self.high:g}] resolves, but in double precision it is lost among "
-                f"losses so large. Declare a range no wider than what can occur, or clip the "
-                f"losses at values fixed beforehand; a Quantile is tested whatever the range."
-            )
 
     def _fields(self) -> dict[str, Any]:
         """The fields that say something about this risk, by name."""
@@ -581,8 +411,3 @@ class Risk:
 
     def __str__(self) -> str:
         return self.says()
-
-
-def _listed(statistics: Iterable[type[Statistic]]) -> str:
-    """Write how statistics are made, with their defaults."""
-    return ", ".join(f"{statistic.__name__}()" for statistic in statistics)

@@ -1,29 +1,21 @@
 """A search over the parameters of an estimator, in the manner of scikit-learn's searches."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import optuna
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state, indexable
 
 from riskpilot.common import finite_number
 from riskpilot.common.arrays import Array
 from riskpilot.errors import ProblemError, shown
-from riskpilot.guarantee import freeze_plan
 from riskpilot.losses import Evaluation
-from riskpilot.problem import Problem
+from riskpilot.sklearn.kept_models import drop_dominated
+from riskpilot.sklearn.named_losses import LossFunction
 from riskpilot.sklearn.shared import (
     Data,
-    LossFunction,
     WithPromise,
     classes_among,
     deal,
@@ -32,13 +24,12 @@ from riskpilot.sklearn.shared import (
     require_estimator,
     require_y,
 )
+from riskpilot.sklearn.spaces import distribution_of, suggest
 from riskpilot.study import (
     check_choices,
     create_study,
-    finished,
     objective,
     select,
-    validation_of,
 )
 
 
@@ -206,13 +197,13 @@ class RiskControlledSearch(WithPromise):
             classes = classes_among(y)
         train, validation, calibration = self._split(X, y, (X_val, y_val), (X_cal, y_cal), rng)
         losses = self._losses_for(classes, self.losses)
-        distributions = {name: _distribution(name, given) for name, given in self.space.items()}
+        distributions = {name: distribution_of(name, given) for name, given in self.space.items()}
         for name, distribution in distributions.items():
             check_choices(name, distribution, ProblemError)
         models: dict[int, Any] = {}
 
         def evaluate(trial: optuna.Trial) -> Evaluation:
-            params = {name: _suggest(trial, name, dist) for name, dist in distributions.items()}
+            params = {name: suggest(trial, name, dist) for name, dist in distributions.items()}
             model = clone(self.estimator).set_params(**params)
             model.fit(*train, **fit_params)
             models[trial.number] = model
@@ -226,7 +217,7 @@ class RiskControlledSearch(WithPromise):
             objective(study, evaluate),
             n_trials=self.n_trials,
             timeout=self.timeout,
-            callbacks=[lambda study, trial: _drop_dominated(study, losses.problem, models)],
+            callbacks=[lambda study, trial: drop_dominated(study, losses.problem, models)],
         )
         self.study_ = study
         # Models that others dominate by their means are gone, so that the plan must go by means.
@@ -393,54 +384,3 @@ class RiskControlledSearch(WithPromise):
         """
         self._check_certified()
         return float(self.best_estimator_.score(X, y))
-
-
-def _drop_dominated(study: optuna.Study, problem: Problem, models: dict[int, Any]) -> None:
-    """Keep the models of candidates of the final test; no other trial ever becomes one.
-
-    The plan decides. Which test "auto" stands for depends on whether all losses are 0/1, which a
-    later trial may change, so that a model goes only where both plans leave it out.
-    """
-    done = finished(study)
-    needed: set[int] = set()
-    for test in ("auto", "betting"):
-        risks = [
-            replace(risk, p_value=test) if risk.p_value == "auto" else risk
-            for risk in problem.risks
-        ]
-        plan = freeze_plan(
-            validation_of(Problem(risks, problem.minimize, problem.delta), done.records)
-        )
-        needed |= {done.trials[row].number for row in plan.order}
-    for number in models.keys() - needed:
-        del models[number]
-
-
-def _distribution(name: str, given: Any) -> BaseDistribution:
-    """Make the distribution of a parameter from what stands in ``space``."""
-    if isinstance(given, BaseDistribution):
-        return given
-    if isinstance(given, list | np.ndarray):
-        return CategoricalDistribution(list(given))
-    if isinstance(given, tuple) and len(given) in (2, 3):
-        low, high, *log = given
-        numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (low, high))
-        if numbers and log in ([], ["log"]):
-            whole = isinstance(low, int) and isinstance(high, int)
-            kind = IntDistribution if whole else FloatDistribution
-            return kind(low, high, log=bool(log))
-    raise ProblemError(
-        f"The space of {name!r} must be an Optuna distribution, a list of choices, a pair "
-        f'(low, high) or a triple (low, high, "log"), but it is {shown(given)}.'
-    )
-
-
-def _suggest(trial: optuna.Trial, name: str, distribution: BaseDistribution) -> Any:
-    """Ask a trial for the value of one parameter."""
-    if isinstance(distribution, CategoricalDistribution):
-        return trial.suggest_categorical(name, distribution.choices)
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
-    low, high, step, log = (getattr(distribution, key) for key in ("low", "high", "step", "log"))
-    if isinstance(distribution, IntDistribution):
-        return trial.suggest_int(name, low, high, step=step, log=log)
-    return trial.suggest_float(name, low, high, step=step, log=log)

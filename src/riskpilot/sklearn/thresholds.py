@@ -1,8 +1,7 @@
 """Thresholds and abstention for a fitted classifier."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -14,9 +13,8 @@ from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.guarantee import samples_to_pass
 from riskpilot.problem import Problem, meaning
 from riskpilot.selection import Selection, select_from_losses
+from riskpilot.sklearn.named_losses import Losses
 from riskpilot.sklearn.shared import (
-    ABSTAIN,
-    Losses,
     WithPromise,
     deal,
     delegated,
@@ -24,13 +22,10 @@ from riskpilot.sklearn.shared import (
     require_estimator,
     require_y,
 )
+from riskpilot.sklearn.threshold_rules import Rule, rule_for
 from riskpilot.statistics import Mean
 
-Config = Mapping[str, float]
-
-_MOST_LEVELS = 100_000
 _LEVELS, _LEVELS_IN_ORDER = 100, 1_000  # by default; a known order costs nothing for more of them
-_PAIR_LEVELS = 30  # of low and high each: 465 pairs
 
 
 class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[misc]
@@ -175,23 +170,23 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
                 f"{shown(self.abstain)}. Leave it out."
             )
         abstain = losses.abstains if self.abstain is None else bool(self.abstain)
-        self._rule = _rule(len(self.classes_), losses.positive, abstain)
+        self.rule_for = rule_for(len(self.classes_), losses.positive, abstain)
         self.abstain_label_ = _abstain_label(self.abstain_label, self.classes_, abstain)
         seen, sealed = self._scores(validation[0]), self._scores(calibration[0])
         usual = _LEVELS_IN_ORDER if known_order else _LEVELS
-        configs = self._rule.configs(
+        configs = self.rule_for.configs(
             seen, usual if self.n_thresholds is None else self.n_thresholds
         )
         self.__dict__.pop("best_params_", None)  # of an earlier fit
         if known_order:
-            return self._finish(_select_in_order(losses, self._rule, configs, sealed, y))
-        table = losses.of_codes(validation[1], self._rule.codes(seen, configs), free=True)
+            return self._finish(_select_in_order(losses, self.rule_for, configs, sealed, y))
+        table = losses.of_codes(validation[1], self.rule_for.codes(seen, configs), free=True)
         kept = _testable(losses.problem, table, len(sealed) / len(seen))
         configs = [configs[row] for row in kept]
         selection = select_from_losses(
             losses.problem,
             validation={name: np.asarray(values)[kept] for name, values in table.items()},
-            calibration=losses.of_codes(calibration[1], self._rule.codes(sealed, configs)),
+            calibration=losses.of_codes(calibration[1], self.rule_for.codes(sealed, configs)),
             configs=configs,
         )
         return self._finish(selection)
@@ -237,7 +232,7 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
             If nothing was certified.
         """
         self._check_certified()
-        codes = self._rule.codes(self._scores(X), [self.best_params_])[0]
+        codes = self.rule_for.codes(self._scores(X), [self.best_params_])[0]
         if self.abstain_label_ is None:
             return self.classes_[codes]
         label = np.asarray([self.abstain_label_])
@@ -296,106 +291,18 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
         """Compute scores, of shape (n,) for two classes and (n, K) for more."""
         if hasattr(self.estimator, "predict_proba"):
             proba = np.asarray(self.estimator.predict_proba(X))
-            return proba[:, self._rule.positive] if len(self.classes_) == 2 else proba
+            return proba[:, self.rule_for.positive] if len(self.classes_) == 2 else proba
         scores = np.asarray(self.estimator.decision_function(X))
         if scores.ndim > 1:
             raise LossError(
                 "Thresholds for more than two classes need probabilities, but the classifier has "
                 "only a decision_function. Calibrate it: CalibratedClassifierCV(classifier)."
             )
-        return scores if self._rule.positive == 1 else -scores
-
-
-class _Rule(Protocol):
-    """How scores become predictions; one row of codes for each configuration."""
-
-    @property
-    def positive(self) -> int:
-        """The code of the positive class."""
-
-    @property
-    def safe_ends(self) -> Mapping[str, str]:
-        """The metrics that can only grow along the threshold, and at which end they are small."""
-
-    def configs(self, scores: Array, n: int) -> list[dict[str, float]]:
-        """Make about ``n`` configurations that suit the scores."""
-
-    def codes(self, scores: Array, configs: Sequence[Config]) -> IntArray:
-        """Predict the codes of classes, shape (number of configurations, n)."""
-
-
-@dataclass(frozen=True)
-class _OneThreshold:
-    """Predicts the positive class from ``threshold`` on; scores are its own, shape (n,)."""
-
-    positive: int
-    safe_ends: ClassVar[Mapping[str, str]] = {
-        "false_positive_rate": "high",
-        "specificity": "high",
-        "selection_rate": "high",
-        "false_negative_rate": "low",
-        "recall": "low",
-    }
-
-    def configs(self, scores: Array, n: int) -> list[dict[str, float]]:
-        return [{"threshold": level} for level in _levels(scores, n)]
-
-    def codes(self, scores: Array, configs: Sequence[Config]) -> IntArray:
-        levels = np.array([config["threshold"] for config in configs])[:, None]
-        return np.where(scores >= levels, self.positive, 1 - self.positive)
-
-
-@dataclass(frozen=True)
-class _TwoThresholds:
-    """Predicts positive from ``high`` on and negative below ``low``, and abstains between them."""
-
-    positive: int
-    safe_ends: ClassVar[Mapping[str, str]] = {}
-
-    def configs(self, scores: Array, n: int) -> list[dict[str, float]]:
-        levels = _levels(scores, min(n, _PAIR_LEVELS))
-        return [{"low": a, "high": b} for i, a in enumerate(levels) for b in levels[i:]]
-
-    def codes(self, scores: Array, configs: Sequence[Config]) -> IntArray:
-        low = np.array([config["low"] for config in configs])[:, None]
-        high = np.array([config["high"] for config in configs])[:, None]
-        answers = np.where(scores >= high, self.positive, 1 - self.positive)
-        return np.where((scores >= low) & (scores < high), ABSTAIN, answers)
-
-
-@dataclass(frozen=True)
-class _Confidence:
-    """Predicts the most likely class from ``confidence`` on; scores are probabilities, (n, K)."""
-
-    positive: int
-    safe_ends: ClassVar[Mapping[str, str]] = {
-        "error": "high",
-        "abstention": "low",
-        "coverage": "low",
-    }
-
-    def configs(self, scores: Array, n: int) -> list[dict[str, float]]:
-        return [{"confidence": level} for level in _levels(scores.max(axis=1), n)]
-
-    def codes(self, scores: Array, configs: Sequence[Config]) -> IntArray:
-        levels = np.array([config["confidence"] for config in configs])[:, None]
-        return np.where(scores.max(axis=1) >= levels, scores.argmax(axis=1), ABSTAIN)
-
-
-def _rule(n_classes: int, positive: int, abstain: bool) -> _Rule:
-    """Choose the rule that suits the number of classes."""
-    if n_classes == 2:
-        return _TwoThresholds(positive) if abstain else _OneThreshold(positive)
-    if n_classes > 2 and abstain:
-        return _Confidence(positive)
-    raise ProblemError(
-        f"A threshold parts two classes, but the classifier has {n_classes}. "
-        f"With more than two it can abstain: RiskControlledThreshold(..., abstain=True)."
-    )
+        return scores if self.rule_for.positive == 1 else -scores
 
 
 def _select_in_order(
-    losses: Losses, rule: _Rule, configs: list[dict[str, float]], scores: Array, y: Any
+    losses: Losses, rule: Rule, configs: list[dict[str, float]], scores: Array, y: Any
 ) -> Selection:
     """Test thresholds from the safe end on, each on all of the data.
 
@@ -424,7 +331,7 @@ def _select_in_order(
     )
 
 
-def _safe_end(problem: Problem, rule: _Rule) -> str:
+def _safe_end(problem: Problem, rule: Rule) -> str:
     """Find the end of the thresholds at which every limit is kept."""
     ends = {}
     for risk in problem.risks:
@@ -445,19 +352,6 @@ def _safe_end(problem: Problem, rule: _Rule) -> str:
             f"{' and '.join(ends)} are kept at different ends. Leave order out."
         )
     return next(iter(ends.values()))
-
-
-def _levels(scores: Array, n: int) -> list[float]:
-    """Make thresholds that part the scores into about equal shares, and one above them all."""
-    whole = isinstance(n, int | np.integer) and not isinstance(n, np.timedelta64)
-    if not whole or not 2 <= n <= _MOST_LEVELS:
-        raise ProblemError(
-            f"n_thresholds must be a whole number of at least 2 and at most {_MOST_LEVELS:,}, but "
-            f"it is {shown(n)}. Use n_thresholds=100."
-        )
-    quantiles = np.quantile(scores, np.linspace(0, 1, n - 1))
-    top = np.nextafter(float(np.max(scores)), np.inf)
-    return [float(level) for level in np.unique(np.append(quantiles, top))]
 
 
 def _testable(problem: Problem, table: Mapping[str, Any], ratio: float) -> IntArray:

@@ -9,21 +9,17 @@ from riskpilot.study.as_tables import (
     study_losses,
 )
 from riskpilot.study.creation import create_study, load_study
-from riskpilot.study.kept.records import (
-    PROBLEM_KEY,
-    attributes_of,
-    problem_of,
-    settings_of,
-    validation_of,
-)
+from riskpilot.study.kept.attributes import PROBLEM_KEY, attributes_of, problem_of, settings_of
+from riskpilot.study.kept.records import validation_of
 from riskpilot.study.kept.trials import Finished, finished, finished_among, split_trials
 from riskpilot.study.labels.calibration import Calibration
 from riskpilot.study.labels.reading import add_from_file
 from riskpilot.study.limits import LimitSuggestion, set_limits, suggest_limits
 from riskpilot.study.objectives import objective
 from riskpilot.study.questions.asking import seal, select
-from riskpilot.study.questions.audit import audit, verify
+from riskpilot.study.questions.audit import audit
 from riskpilot.study.questions.question_ledger import ledger
+from riskpilot.study.questions.verifying import verify
 from riskpilot.study.recertifying import recertify
 from riskpilot.study.sampler import GuidedSampler, sampler_for, search_snapshot
 from riskpilot.study.settling import StopWhenSettled

@@ -13,7 +13,8 @@ from riskpilot.errors import StudyError, shown
 from riskpilot.losses import Evaluation
 from riskpilot.problem import Problem
 from riskpilot.study.creation import create_study
-from riskpilot.study.kept.records import PROBLEM_KEY, RECORD_KEY, attributes_of, problem_of
+from riskpilot.study.kept.attributes import PROBLEM_KEY, attributes_of, problem_of
+from riskpilot.study.kept.records import RECORD_KEY
 from riskpilot.study.kept.trials import trials_of
 from riskpilot.study.storages import exclusive
 from riskpilot.study.telling import Recorder, optuna_values
@@ -103,12 +104,26 @@ def adopt(
         load_if_exists=True,
     )
     recorder = Recorder(adopted, problem)
-    # Others who adopt the same study wait, and find its trials there.
-    with exclusive(adopted, "adoption"):
-        there = _adopted_before(study, done, adopted)
-        for trial in done:
-            if trial.number not in there:
-                add_copy(study, trial, losses(trial), adopted, recorder)
+    made: dict[int, Evaluation] = {}  # the evaluation that is not stored yet, by its trial
+
+    def copy_rest() -> bool:
+        """Copy the trials that are missing; tell whether that was done under one lock."""
+        # Others who adopt the same study wait, and find its trials there.
+        with exclusive(adopted, "adoption") as is_held:
+            there = _adopted_before(study, done, adopted)
+            for trial in done:
+                if trial.number in there:
+                    continue
+                if trial.number not in made:
+                    made.clear()
+                    made[trial.number] = losses(trial)
+                if not is_held():
+                    return False
+                add_copy(study, trial, made[trial.number], adopted, recorder)
+        return True
+
+    while not copy_rest():  # the lock is free when the connection that holds it was cut
+        pass
     return adopted
 
 

@@ -9,15 +9,11 @@ from optuna.trial import FrozenTrial
 from riskpilot.common import Array, shown_safely
 from riskpilot.errors import StudyError
 from riskpilot.study.creation import load_study
-from riskpilot.study.kept.records import joined, problem_of, read_calibration, read_validation
+from riskpilot.study.kept.attributes import problem_of
+from riskpilot.study.kept.trial_losses import joined, read_calibration, read_validation
 from riskpilot.study.kept.trials import finished
 from riskpilot.study.questions.question_ledger import ledger
-from riskpilot.study.storages import (
-    clear_errors,
-    existing_storage,
-    hide_password,
-    is_storage,
-)
+from riskpilot.study.storages import clear_errors, existing_storage, hide_password, is_storage
 from riskpilot.tables import LossTable, save_losses
 
 __all__ = [

@@ -15,8 +15,7 @@ from riskpilot.common import plain_configs, shown_safely
 from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import MOST_EXAMPLES, is_whole
 from riskpilot.problem import Problem
-from riskpilot.study.kept.loss_store import attach_store, chosen_store
-from riskpilot.study.kept.records import (
+from riskpilot.study.kept.attributes import (
     PROBLEM_KEY,
     SAFE_KEY,
     SETTINGS_KEY,
@@ -26,6 +25,7 @@ from riskpilot.study.kept.records import (
     write_problem,
     write_settings,
 )
+from riskpilot.study.kept.loss_store import attach_store, chosen_store
 from riskpilot.study.kept.trials import trials_of
 from riskpilot.study.sampler import LARGEST_SEED, sampler_for
 from riskpilot.study.storages import (

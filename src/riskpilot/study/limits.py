@@ -9,14 +9,14 @@ from riskpilot.errors import StudyError
 from riskpilot.guarantee import family, steering_family
 from riskpilot.problem import Problem
 from riskpilot.statistics import largest_passing_mean
-from riskpilot.study.kept.records import (
+from riskpilot.study.kept.attributes import (
     LEDGER_KEY,
     attributes_of,
     problem_of,
     settings_of,
-    validation_of,
     write_problem,
 )
+from riskpilot.study.kept.records import validation_of
 from riskpilot.study.kept.trials import finished, n_calibration_of
 
 

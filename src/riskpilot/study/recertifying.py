@@ -15,8 +15,9 @@ from riskpilot.problem import Problem
 from riskpilot.selection import Selection
 from riskpilot.study.adopting import add_copy
 from riskpilot.study.creation import create_study
+from riskpilot.study.kept.attributes import problem_of
 from riskpilot.study.kept.loss_store import store_of
-from riskpilot.study.kept.records import problem_of, read_validation
+from riskpilot.study.kept.trial_losses import read_validation
 from riskpilot.study.kept.trials import finished
 from riskpilot.study.questions.asking import select
 from riskpilot.study.questions.question_ledger import ledger

@@ -15,16 +15,9 @@ from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
 from riskpilot.guarantee import is_whole
 from riskpilot.losses import Evaluation, ExampleIds, read_ids
 from riskpilot.problem import Problem
-from riskpilot.study.kept.records import (
-    SAFE_KEY,
-    Record,
-    check_same_ids,
-    keep_ids,
-    problem_of,
-    record_of,
-    store_evaluation,
-    validation_of,
-)
+from riskpilot.study.kept.attributes import SAFE_KEY, check_same_ids, keep_ids, problem_of
+from riskpilot.study.kept.records import Record, record_of, validation_of
+from riskpilot.study.kept.trial_losses import store_evaluation
 from riskpilot.study.kept.trials import has_losses, trials_of
 from riskpilot.study.kept.unsent import UnsentRecords
 from riskpilot.study.space import check_drawn

@@ -18,8 +18,9 @@ from optuna.trial import FrozenTrial
 
 from riskpilot.common import parse, read_json_stream
 from riskpilot.errors import StudyError
+from riskpilot.study.kept.attributes import settings_of
 from riskpilot.study.kept.loss_store import store_of
-from riskpilot.study.kept.records import RECORD_KEY, Record, settings_of
+from riskpilot.study.kept.records import RECORD_KEY, Record
 from riskpilot.study.storages import StorageUnreachableError, hurried, set_trial_user_attr
 
 _NAMESPACE = uuid.UUID("6f0d4a52-5d1c-4a43-9a3e-6c1d1f0b7a11")

@@ -11,23 +11,14 @@ from typing import Any
 import numpy as np
 import optuna
 
-from riskpilot.common import (
-    ShapeError,
-    digest,
-    digest_of,
-    list_of,
-    moment,
-    record,
-    text,
-    whole,
-)
+from riskpilot.common import ShapeError, digest, digest_of, list_of, moment, record, text, whole
 from riskpilot.errors import StudyError
 from riskpilot.guarantee import Question, Use, question_digest, stamp
 from riskpilot.losses import LabelTable
 from riskpilot.problem import Problem
+from riskpilot.study.kept.attributes import LABELS_KEY, attributes_of
 from riskpilot.study.kept.loss_bytes import decode, encode
 from riskpilot.study.kept.loss_store import get, put, store_of
-from riskpilot.study.kept.records import LABELS_KEY, attributes_of
 from riskpilot.study.questions.question_ledger import enter, ledger, use_of
 from riskpilot.study.storages import exclusive
 

@@ -35,17 +35,14 @@ from riskpilot.losses import (
 )
 from riskpilot.problem import Problem
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
+from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.judges import JUDGE, judged_in, read_judges
-from riskpilot.study.kept.records import (
-    check_size,
+from riskpilot.study.kept.records import check_size, record_of, validation_of
+from riskpilot.study.kept.trial_losses import (
     forget_calibration,
     has_calibration,
     joined,
-    problem_of,
     read_calibration,
-    record_of,
-    settings_of,
-    validation_of,
     write_calibration,
 )
 from riskpilot.study.kept.trials import finished, space_of

@@ -36,7 +36,7 @@ from riskpilot.guarantee import (
     stamp,
 )
 from riskpilot.losses import LossMapping
-from riskpilot.study.kept.records import LEDGER_KEY, attributes_of, require_study
+from riskpilot.study.kept.attributes import LEDGER_KEY, attributes_of, require_study
 from riskpilot.study.storages import exclusive, storage_of
 
 _HEAD_KEY = f"{LEDGER_KEY}:head"

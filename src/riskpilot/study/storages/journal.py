@@ -21,11 +21,13 @@ from riskpilot.errors import StudyError, shown
 from riskpilot.study.storages.notices import logger
 from riskpilot.study.storages.optuna_internals import (
     AdaptedJournal,
+    distributions_in,
     end_of_known_lines,
     id_of,
     is_change,
 )
 from riskpilot.study.storages.patience import Patience, disk_reason, stand_in
+from riskpilot.study.storages.reading import DAMAGES, read_distribution
 from riskpilot.study.storages.retries import queue_again
 
 HEARTBEAT_KEY = "riskpilot:heartbeat"
@@ -55,7 +57,7 @@ class Journal(AdaptedJournal):
             super().read_changes()
         except StudyError:
             raise
-        except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except DAMAGES as error:
             if self.is_own(self.file.last):  # what this worker asked for is not allowed
                 raise
             self.damage = _damaged(self.file.path, f"{type(error).__name__}: {error}")
@@ -116,9 +118,11 @@ class JournalFile(JournalFileBackend):
             for line in super().read_logs(log_number_from):
                 if not is_change(line):
                     raise ValueError(f"it is {shown(line, 60)}")
+                for distribution in distributions_in(line):
+                    read_distribution(distribution)
                 self.last = line
                 yield line
-        except (RecursionError, ValueError) as error:
+        except DAMAGES as error:
             raise _damaged(self.path, error) from error
 
     def _check_there(self) -> None:

@@ -6,7 +6,7 @@ Optuna that changes such a name is met here, and nowhere else.
 
 import inspect
 from collections.abc import Container
-from typing import Any
+from typing import Any, NamedTuple
 
 import optuna
 from optuna.distributions import BaseDistribution
@@ -125,6 +125,12 @@ def is_change(line: object) -> bool:
     )
 
 
+def distributions_in(change: dict[str, Any]) -> list[str]:
+    """Return the distributions of parameters that a line of a journal writes, each as JSON."""
+    of_parameter, of_trial = change.get("distribution"), change.get("distributions", {})
+    return [*([] if of_parameter is None else [of_parameter]), *of_trial.values()]
+
+
 class AdaptedJournal(JournalStorage, BaseHeartbeat):
     """Optuna's journal as a storage that may have heartbeats, under names of our own."""
 
@@ -145,6 +151,15 @@ class AdaptedJournal(JournalStorage, BaseHeartbeat):
     def find_stale_trials(self, study_id: int) -> list[int]:
         """Return the ids of running trials whose last heartbeat is too long ago."""
         raise NotImplementedError
+
+
+class NewParam(NamedTuple):
+    """A parameter that a trial gets; ``previous`` is its distribution in another trial, if any."""
+
+    name: str
+    value: float
+    distribution: BaseDistribution
+    previous: BaseDistribution | None
 
 
 class AdaptedStorage(RDBStorage):
@@ -172,19 +187,13 @@ class AdaptedStorage(RDBStorage):
         previous_distribution: BaseDistribution | None,
     ) -> None:
         self.add_param(
-            trial_id, param_name, param_value_internal, distribution, previous_distribution
+            trial_id,
+            NewParam(param_name, param_value_internal, distribution, previous_distribution),
         )
 
-    def add_param(
-        self,
-        trial_id: int,
-        name: str,
-        value: float,
-        distribution: BaseDistribution,
-        previous: BaseDistribution | None,
-    ) -> None:
-        """Write a parameter of a trial. ``previous`` is its distribution in another trial."""
-        super()._set_trial_param(trial_id, name, value, distribution, previous)
+    def add_param(self, trial_id: int, param: NewParam) -> None:
+        """Write a parameter of a trial."""
+        super()._set_trial_param(trial_id, *param)
 
     def _get_trials(
         self,

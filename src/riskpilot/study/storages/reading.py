@@ -1,12 +1,26 @@
 """Trials as a storage has them: read or refused, and how long they have been running."""
 
+import functools
+import json
 from collections.abc import Container
 from datetime import UTC, datetime
 
 import optuna
+from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.errors import RiskpilotError, StudyError, shown
+
+# What the parts of a damaged trial raise where Optuna reads them.
+DAMAGES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 def trials_of(
@@ -17,7 +31,7 @@ def trials_of(
         return study.get_trials(deepcopy=False, states=states)
     except RiskpilotError:
         raise
-    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except DAMAGES as error:
         raise damaged_trial(error) from error
 
 
@@ -29,6 +43,25 @@ def damaged_trial(error: Exception, number: int | None = None) -> StudyError:
         f"({type(error).__name__}: {shown(str(error))}). The storage was changed from outside; "
         f"restore it from a copy."
     )
+
+
+@functools.lru_cache(maxsize=1024)  # all trials of a study have the same few
+def read_distribution(written: str) -> BaseDistribution:
+    """Return the distribution of a parameter; trials with the same one share it.
+
+    Optuna mends a range that it would not have written: it rounds an end, or takes true for 1. Such
+    a range was changed from outside, so that a `ValueError` refuses it.
+    """
+    found = json_to_distribution(written)
+    rewritten = distribution_to_json(found)
+    if _sorted(written) != _sorted(rewritten):
+        raise ValueError(f"a parameter has the range {written}, which Optuna reads as {rewritten}")
+    return found
+
+
+def _sorted(text: str) -> str:
+    """Write a JSON text again with its names in order."""
+    return json.dumps(json.loads(text), sort_keys=True)
 
 
 def seconds_between(begin: datetime, end: datetime) -> float:

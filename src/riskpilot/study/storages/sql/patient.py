@@ -1,6 +1,7 @@
 """SQL storages that wait for their database, and try again what a cut connection interrupted."""
 
 import itertools
+import json
 import logging
 import time
 from collections.abc import Container, Sequence
@@ -8,11 +9,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from optuna.distributions import BaseDistribution
 from optuna.exceptions import StorageInternalError
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from riskpilot.study.storages.optuna_internals import NewParam
 from riskpilot.study.storages.patience import stand_in
 from riskpilot.study.storages.sql.storage import SqlStorage
 
@@ -63,33 +64,25 @@ class PatientStorage(SqlStorage):
     # --- trials ---
 
     def add_trial(self, study_id: int, template_trial: FrozenTrial | None) -> FrozenTrial:
-        """Add a trial, but do not queue a retry a second time.
+        """Add a trial; a copy of a template is found again where the answer to it was lost.
 
-        A trial that is to be evaluated anew is found by its history. Any other that was added
-        although nobody heard of it is given to another worker.
+        A new trial has nothing to find it by. One that was added although nobody heard of it is
+        given to another worker.
         """
         add = partial(super().add_trial, study_id, template_trial)
-        history = None if template_trial is None else template_trial.system_attrs.get(_HISTORY)
         attempts = itertools.count()
 
         def attempt() -> FrozenTrial:
-            if next(attempts) and history:
+            if next(attempts) and template_trial is not None:
                 for trial in self.get_all_trials(study_id, deepcopy=False):
-                    if trial.system_attrs.get(_HISTORY) == history:
+                    if _is_copy(trial, template_trial):
                         return trial
             return add()
 
         return self.patience(attempt)
 
-    def add_param(
-        self,
-        trial_id: int,
-        name: str,
-        value: float,
-        distribution: BaseDistribution,
-        previous: BaseDistribution | None,
-    ) -> None:
-        self.patience(partial(super().add_param, trial_id, name, value, distribution, previous))
+    def add_param(self, trial_id: int, param: NewParam) -> None:
+        self.patience(partial(super().add_param, trial_id, param))
 
     def change_state(
         self, trial_id: int, state: TrialState, values: Sequence[float] | None, now: datetime
@@ -158,3 +151,25 @@ class PatientStorage(SqlStorage):
             else:
                 self.patience.note_answer()
                 return
+
+
+def _is_copy(trial: FrozenTrial, template: FrozenTrial) -> bool:
+    """Tell whether a trial is the copy of a template that was added.
+
+    One that repeats others may have begun meanwhile, and is found by its history.
+    """
+    history = template.system_attrs.get(_HISTORY)
+    if history:
+        return bool(trial.system_attrs.get(_HISTORY) == history)
+    return _content(trial) == _content(template)
+
+
+def _content(trial: FrozenTrial) -> str:
+    """Write what a storage keeps of a trial that waits or was added as a finished one."""
+    params = {
+        name: trial.distributions[name].to_internal_repr(value)
+        for name, value in trial.params.items()
+    }
+    parts = (params, trial.values, trial.user_attrs, trial.system_attrs)
+    times = (trial.datetime_start, trial.datetime_complete)
+    return json.dumps([trial.state, parts, list(map(str, times))], sort_keys=True)

@@ -1,6 +1,5 @@
 """Trials from the rows of Optuna's tables."""
 
-import functools
 import json
 import math
 from collections import defaultdict
@@ -8,10 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy
-from optuna.distributions import BaseDistribution, json_to_distribution
 from optuna.trial import FrozenTrial, TrialState
 
-from riskpilot.study.storages.reading import damaged_trial
+from riskpilot.study.storages.reading import DAMAGES, damaged_trial, read_distribution
 from riskpilot.study.storages.sql.statements import TrialQueries
 
 _NUMBERS = {"INF_POS": math.inf, "INF_NEG": -math.inf, "NAN": math.nan}
@@ -37,7 +35,7 @@ def _checked(trial: Any, parts: list[Any]) -> FrozenTrial:
     """Put a trial together, or refuse a storage in which it is damaged."""
     try:
         return _frozen(trial, parts)
-    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except DAMAGES as error:
         raise damaged_trial(error, trial.number) from error
 
 
@@ -54,7 +52,7 @@ def _frozen(trial: Any, parts: list[Any]) -> FrozenTrial:
     by_kind: defaultdict[str, list[Any]] = defaultdict(list)
     for kind, _, _, name, number, text in parts:
         by_kind[kind].append((name, number, text))
-    distributions = {name: _distribution(text) for name, _, text in by_kind["param"]}
+    distributions = {name: read_distribution(text) for name, _, text in by_kind["param"]}
     values = {int(name): _number(number, text) for name, number, text in by_kind["value"]}
     return FrozenTrial(
         number=trial.number,
@@ -75,12 +73,6 @@ def _frozen(trial: Any, parts: list[Any]) -> FrozenTrial:
         },
         trial_id=trial.trial_id,
     )
-
-
-@functools.lru_cache(maxsize=1024)  # all trials of a study have the same few
-def _distribution(text: str) -> BaseDistribution:
-    """Return the distribution of a parameter; trials with the same one share it."""
-    return json_to_distribution(text)
 
 
 def _number(number: float | None, kind: str) -> float:

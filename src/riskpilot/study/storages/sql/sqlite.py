@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.study.storages import locks
 from riskpilot.study.storages.location import file_of
 from riskpilot.study.storages.locks import file_lock
+from riskpilot.study.storages.optuna_internals import NewParam
 from riskpilot.study.storages.sql.patient import PatientStorage
 from riskpilot.study.storages.sql.storage import SqlStorage
 
@@ -37,16 +37,9 @@ class _QueueOfWriters(SqlStorage):
         with self.turn():
             return super().add_trial(study_id, template_trial)
 
-    def add_param(
-        self,
-        trial_id: int,
-        name: str,
-        value: float,
-        distribution: BaseDistribution,
-        previous: BaseDistribution | None,
-    ) -> None:
+    def add_param(self, trial_id: int, param: NewParam) -> None:
         with self.turn():
-            super().add_param(trial_id, name, value, distribution, previous)
+            super().add_param(trial_id, param)
 
     def set_trial_user_attr(self, trial_id: int, key: str, value: Any) -> None:
         with self.turn():

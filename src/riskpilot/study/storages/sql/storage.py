@@ -13,14 +13,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from optuna.distributions import (
-    BaseDistribution,
     check_distribution_compatibility,
     distribution_to_json,
 )
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import IntegrityError
 
-from riskpilot.study.storages.optuna_internals import AdaptedStorage
+from riskpilot.study.storages.optuna_internals import AdaptedStorage, NewParam
 from riskpilot.study.storages.patience import Patience
 from riskpilot.study.storages.sql import statements
 from riskpilot.study.storages.sql.connections import autocommit, clear_errors, new_patience
@@ -69,23 +68,16 @@ class SqlStorage(AdaptedStorage):
         with autocommit(self.engine) as connection:
             return bool(connection.execute(statements.SET_ATTRIBUTE[kind], given).rowcount)
 
-    def add_param(
-        self,
-        trial_id: int,
-        name: str,
-        value: float,
-        distribution: BaseDistribution,
-        previous: BaseDistribution | None,
-    ) -> None:
-        if previous is None:  # Optuna looks for another trial's
-            super().add_param(trial_id, name, value, distribution, previous)
+    def add_param(self, trial_id: int, param: NewParam) -> None:
+        if param.previous is None:  # Optuna looks for another trial's
+            super().add_param(trial_id, param)
             return
-        check_distribution_compatibility(previous, distribution)
+        check_distribution_compatibility(param.previous, param.distribution)
         given = {
             "trial": trial_id,
-            "name": name,
-            "number": value,
-            "distribution": distribution_to_json(distribution),
+            "name": param.name,
+            "number": param.value,
+            "distribution": distribution_to_json(param.distribution),
         }
         # Another worker that took the same waiting trial may have written the parameter already.
         # That is not an error to Optuna, either.
@@ -93,7 +85,7 @@ class SqlStorage(AdaptedStorage):
             with autocommit(self.engine) as connection:
                 is_set = connection.execute(statements.ADD_PARAM, given).rowcount
             if not is_set:
-                super().add_param(trial_id, name, value, distribution, previous)
+                super().add_param(trial_id, param)
 
     def set_trial_state_values(
         self, trial_id: int, state: TrialState, values: Sequence[float] | None = None
