@@ -16,7 +16,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from riskpilot.bench import cells
+from riskpilot.bench import cells, peers
 from riskpilot.bench import tasks as all_tasks
 from riskpilot.bench.cache import Cache
 from riskpilot.bench.jobs import Job, Scope, plan_jobs, run_jobs
@@ -44,13 +44,14 @@ def run(
     out: Path | None = None,
     quick: bool = False,
     jobs: int = 2,
+    resume: bool = True,
 ) -> Results:
     """Replay experiments and write tables, figures and pages to ``out``.
 
     ``tasks``, ``methods``: by name; by default the tasks of the paper and all methods. ``seeds``:
     how many searches of each method; ``splits``: how many splits into calibration and test.
-    ``quick``: fewer tasks, limits, seeds and splits. ``jobs``: processes. What was
-    finished before is not run again.
+    ``quick``: fewer tasks, limits, seeds and splits. ``jobs``: processes. ``resume``: whether to go
+    on from what earlier runs kept; otherwise everything is run again.
     """
     console = Console(stderr=True)  # standard output is for the results alone
     names = list(tasks or (QUICK_TASKS if quick else _replayed()))
@@ -79,13 +80,30 @@ def run(
         every_cell=not quick,
     )
     out = out or (QUICK_OUT if quick else OUT)
-    with Cache(out / ".cache") as cache:
-        planned = plan_jobs(scope)
-        _run_with_progress(planned, cache, jobs, console)
-        results = collect(scope, planned, cache)
+    results = _made(scope, out, jobs, resume, console)
     _write(results, out, _command(tasks, methods, seeds, splits, quick), missing)
     Console().print(f"Results: {out / 'README.md'}")
     return results
+
+
+def _made(scope: Scope, out: Path, workers: int, resume: bool, console: Console) -> Results:
+    """Run what earlier runs have not kept, and keep the searches by packages of others."""
+    planned = plan_jobs(scope)
+    searches = {
+        f"{job.task} / {job.method} / {job.seed}": job.search_key
+        for job in planned
+        if peers.is_peer(METHODS[job.method])
+    }
+    kept = out / peers.FILE
+    with Cache(out / ".cache") as cache:
+        if resume:
+            start = kept if kept.exists() else OUT / peers.FILE
+            peers.bring_in(start, searches.values(), cache)
+        else:
+            cache.clear()
+        _run_with_progress(planned, cache, workers, console)
+        peers.keep(kept, searches, cache)
+        return collect(scope, planned, cache)
 
 
 def _check(what: str, names: Sequence[str], known: Sequence[str]) -> None:
