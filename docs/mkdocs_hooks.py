@@ -11,13 +11,13 @@ from typing import Any
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
-_IMAGE = re.compile(r'<img alt="[^"]*" src="(?P<src>[^":]+\.svg)"[^>]*/?>')
+_IMAGE = re.compile(r'<img alt="[^"]*" src="(?P<src>[^":]+\.(?:svg|png))"[^>]*/?>')
+_DRAWING = 'class="rp"'  # of a drawing that takes its colours from the page
 _CDN = re.compile(r"https://unpkg\.com/[^\"'`]+")
 
 
 _ROOT = Path(__file__).resolve().parents[1]
 _RESULTS = _ROOT / "experiments" / "results"
-_PICTURE = re.compile(r'<img alt="[^"]*" src="(?P<src>[^":]+\.png)"[^>]*/?>')
 _PAPER = "https://openreview.net/forum?id=nvmGBcElus"
 _NAMES = re.compile(r"<!-- names: ([\w.]+) -->")
 # What scripts write, from figures in JSON or from the program: the comment on a page, the script,
@@ -75,15 +75,16 @@ def _names(match: re.Match[str]) -> str:
 def on_page_content(html: str, page: Any, config: Any, **_: Any) -> str:
     """Let pages show tables on a phone, screens in full size, and drawings in their colours."""
     html = runpy.run_path(str(_ROOT / "docs" / "phone.py"))["with_labels"](html)
-    html = _PICTURE.sub(_opens, html)
     docs = Path(config["docs_dir"])
     folder = posixpath.dirname(page.url)
 
-    def inline(match: re.Match[str]) -> str:
+    def shown(match: re.Match[str]) -> str:
         path = docs / posixpath.normpath(posixpath.join(folder, match["src"]))
-        return f'<figure class="picture">{path.read_text(encoding="utf-8")}</figure>'
+        text = path.read_text(encoding="utf-8") if path.suffix == ".svg" else ""
+        inside = _DRAWING in text
+        return f'<figure class="picture">{text}</figure>' if inside else _opens(match)
 
-    return _IMAGE.sub(inline, html)
+    return _IMAGE.sub(shown, html)
 
 
 def _opens(match: re.Match[str]) -> str:
