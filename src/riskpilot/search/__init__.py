@@ -28,7 +28,7 @@ from riskpilot.search.strategies import (
     PAPER,
     Strategy,
     check_delta_prime,
-    check_doubt,
+    check_hedge,
     without_limits,
 )
 from riskpilot.search.surrogate import Surrogate
@@ -51,7 +51,7 @@ __all__ = [
     "Surrogate",
     "best_rows",
     "check_delta_prime",
-    "check_doubt",
+    "check_hedge",
     "default_pool_size",
     "fit_model",
     "foretold",

@@ -9,7 +9,7 @@ import optuna
 from optuna.trial import FrozenTrial
 
 from riskpilot.common.arrays import Array, FloatArray
-from riskpilot.guarantee import Interval, region_of
+from riskpilot.guarantee import DOUBT, TRUST, Interval, region_of
 from riskpilot.losses import ValidationLosses, validation_losses
 from riskpilot.problem import Problem
 from riskpilot.search import Guess, foretold, foretold_number, is_odd_order, is_worth_finishing
@@ -94,7 +94,7 @@ def rivals_of(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Riv
         return Rivals(k)
     validation = validation_of(problem, records)
     n_calibration = n_calibration_of(records, settings_of(study).get("n_calibration"))
-    region = region_of(validation, n_calibration)
+    region = region_of(validation, n_calibration, trust=TRUST, doubt=DOUBT)
     if not all(part.feasible and part.noise > 0 for part in region):
         return Rivals(k)
     near = _nearest(done, trial)

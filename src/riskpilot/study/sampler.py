@@ -24,7 +24,7 @@ from riskpilot.search import (
     Strategy,
     acquisition,
     check_delta_prime,
-    check_doubt,
+    check_hedge,
     default_pool_size,
     guided_reference,
     outlook,
@@ -70,9 +70,12 @@ class GuidedSampler(BaseSampler):
         The size of the initial pool; by default 2 for one parameter, 7 for two, 15 for more.
     delta_prime : float, optional
         The width of the region of interest; smaller is wider. By default that of the strategy.
+    trust : float, optional
+        The chance that validation is not too optimistic; 1 trusts it. By default that of the
+        strategy, 0.7 for `GUIDED`.
     doubt : float, optional
-        By what share of a risk validation may on average be too optimistic, for instance because
-        models were stopped early on it; 0 trusts it. By default that of the strategy.
+        Up to what share of a risk validation is too optimistic otherwise, for instance because
+        models were stopped early on it. By default that of the strategy, 0.2 for `GUIDED`.
     seed : int, optional
         The same seed gives the same proposals; by default one is drawn.
     strategy : Strategy, default GUIDED
@@ -100,19 +103,21 @@ class GuidedSampler(BaseSampler):
         *,
         n_startup_trials: int | None = None,
         delta_prime: float | None = None,
+        trust: float | None = None,
         doubt: float | None = None,
         seed: int | None = None,
         strategy: Strategy = GUIDED,
         n_calibration: int | None = None,
     ) -> None:
         _check_settings(problem, n_startup_trials, delta_prime, n_calibration, seed, strategy)
-        if doubt is not None:
-            check_doubt(doubt)
+        trust = strategy.trust if trust is None else trust
+        doubt = strategy.doubt if doubt is None else doubt
+        check_hedge(trust, doubt)
         self._problem = problem
         self._n_startup_trials = n_startup_trials
         self._strategy = strategy
         self._delta_prime = float(strategy.delta_prime if delta_prime is None else delta_prime)
-        self._doubt = float(strategy.doubt if doubt is None else doubt)
+        self._trust, self._doubt = float(trust), float(doubt)
         self._n_calibration = n_calibration
         fresh = int(np.random.default_rng().integers(2**31))
         self._seed = fresh if seed is None else int(seed)
@@ -285,7 +290,8 @@ class GuidedSampler(BaseSampler):
             space = branched_space(trials, search_space, earlier)
             cover = space.cover(np.random.default_rng(self._seed))
             known = with_pending(self._survey(trials, problem, space, cover, earlier), trials)
-            return outlook(known.model, known.region, known.space.encode(cover), self._strategy)
+            x = known.space.encode(cover)
+            return outlook(known.model, known.region, x, self._strategy, known.whole)
 
     def _survey(
         self,
@@ -306,6 +312,7 @@ class GuidedSampler(BaseSampler):
             n_calibration or self._n_calibration,
             region_family=self._strategy.region_family,
             delta_prime=self._delta_prime,
+            trust=self._trust,
             doubt=self._doubt,
         )
 

@@ -6,7 +6,6 @@ its coordinate is NaN.
 
 import contextlib
 import itertools
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,11 +17,9 @@ from optuna.distributions import (
     CategoricalDistribution,
     FloatDistribution,
     IntDistribution,
-    distribution_to_json,
-    json_to_distribution,
 )
 
-from riskpilot.common import canonical, parse, plain_configs
+from riskpilot.common import canonical, plain_configs
 from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import RiskpilotError, StudyError, shown
 from riskpilot.study.branches import Branches, learned_branches
@@ -122,24 +119,6 @@ def _hashable(value: Any) -> Any:
     if isinstance(value, dict):
         return ("mapping", frozenset((key, _hashable(inner)) for key, inner in value.items()))
     return tuple(map(_hashable, value)) if isinstance(value, list) else value
-
-
-def space_as_json(space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
-    """Write a search space as plain JSON; `space_from_json` reads it back."""
-    try:
-        return {name: parse(distribution_to_json(dist)) for name, dist in sorted(space.items())}
-    except (TypeError, ValueError) as error:
-        raise StudyError(
-            f"A certificate keeps the search space as JSON, but it cannot be written: {error}. "
-            f"Give finite numbers, texts, truth values or None as choices."
-        ) from None
-
-
-def space_from_json(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
-    """Read what `space_as_json` wrote."""
-    return {
-        name: json_to_distribution(json.dumps(stored)) for name, stored in sorted(space.items())
-    }
 
 
 @dataclass(frozen=True)

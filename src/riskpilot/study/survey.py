@@ -37,7 +37,8 @@ class Survey:
     """All that a proposal needs.
 
     ``tried``: the points that were evaluated, or will bring nothing new, shape (n, d); ``known``:
-    the numbers of the trials whose results were there when the model was fitted.
+    the numbers of the trials whose results were there when the model was fitted; ``whole``: the
+    numbers of the whole evaluations that it was fitted to, which are its first observations.
     """
 
     space: Space
@@ -45,6 +46,7 @@ class Survey:
     region: list[Interval]
     tried: FloatArray
     known: frozenset[int]
+    whole: tuple[int, ...]
 
 
 def branched_space(
@@ -117,6 +119,7 @@ def survey(
         region_of(validation, n_calibration_of(whole, None)),
         points,
         frozenset(trial.number for trial in done),
+        tuple(trial.number for trial in chosen[: len(whole)]),
     )
 
 

@@ -14,7 +14,7 @@ from riskpilot.study.kept.attributes import IDS_KEY, attributes_of, problem_of, 
 from riskpilot.study.kept.earlier import earlier_of
 from riskpilot.study.kept.records import validation_of
 from riskpilot.study.kept.trials import finished, n_calibration_of, space_of
-from riskpilot.study.space import space_as_json
+from riskpilot.study.questions.stored_space import space_as_json
 
 # So many evaluations of the earlier study are kept; those on its front come first.
 _MOST = 100

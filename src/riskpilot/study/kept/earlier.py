@@ -27,7 +27,8 @@ from riskpilot.errors import LeakageError, StudyError
 from riskpilot.losses import ExampleIds
 from riskpilot.search import Observations, Surrogate, fit_model
 from riskpilot.study.kept.attributes import as_written, attributes_of, changed
-from riskpilot.study.space import Space, space_from_json
+from riskpilot.study.questions.stored_space import space_from_json
+from riskpilot.study.space import Space
 
 EARLIER_KEY = "riskpilot:earlier"
 # Values are alike that differ by at most this share of what they differ by between evaluations.
