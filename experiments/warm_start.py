@@ -6,31 +6,22 @@ counts is the free objective on test, as a multiple of that of a cold search at 
 Choices were made on the tasks for tuning; the others only report.
 """
 
-import argparse
-import json
 import logging
-import multiprocessing
 import warnings
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import optuna
-from rich.progress import track
 
 import riskpilot as rp
-from experiments.optimism import REPORTED, TUNING, loaded, shifted
-from experiments.racing import some_cells
-from experiments.tuning.problems import problems
+from experiments.optimism import loaded, shifted
+from experiments.ratios import Outcomes, Setting, ratios, read_options, run_all, tested, write_table
 from riskpilot.bench import cells
-from riskpilot.bench.replay import NOTHING, replay
 from riskpilot.bench.searches import evaluate
 from riskpilot.bench.tasks import Task
 from riskpilot.bench.tasks.task import Config, Losses, Split
-from riskpilot.bench.validation_sums import sum_validation
 from riskpilot.common.arrays import Places
 from riskpilot.problem import Problem
 from riskpilot.search import default_pool_size
@@ -44,16 +35,6 @@ EARLIER: dict[str, tuple[Callable[[float], float], Callable[[float], float], flo
     "drifted": (lambda u: u**1.3, lambda u: u ** (1 / 1.3), 0.15),
     "misleading": (lambda u: 1 - u, lambda u: 1 - u, 0.0),
 }
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One comparison: a task by its name, a limit, a seed."""
-
-    task: str
-    cell: cells.Cell
-    seed: int
-    n_splits: int
 
 
 def earlier_version(task: Task, kind: str, seed: int) -> Task:
@@ -103,7 +84,7 @@ def searched(
     return study
 
 
-def outcomes(setting: Setting) -> dict[str, list[float]]:
+def outcomes(setting: Setting) -> Outcomes:
     """Search every way and test: the free objective on test and the share of empty splits."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     logging.getLogger("riskpilot").setLevel(logging.WARNING)
@@ -112,70 +93,24 @@ def outcomes(setting: Setting) -> dict[str, list[float]]:
     splits = cells.draw_splits(task, setting.n_splits)
     n, half, seed = task.n_trials, (task.n_trials + 1) // 2, setting.seed
 
-    def tested(study: optuna.Study) -> list[float]:
+    def found(study: optuna.Study) -> list[float]:
         configs = [{name: trial.params[name] for name in task.space} for trial in study.trials]
-        found = replay(task, problem, configs, sum_validation(task, configs), splits, smooth=True)
-        return [float(found.free.mean()), float((found.chosen == NOTHING).mean())]
+        return tested(task, problem, configs, splits)
 
     result = {
-        "cold": tested(searched(task, problem, seed, n)),
-        "cold, half": tested(searched(task, problem, seed, half)),
+        "cold": found(searched(task, problem, seed, n)),
+        "cold, half": found(searched(task, problem, seed, half)),
     }
     for kind in EARLIER:
         before = searched(earlier_version(task, kind, seed), problem, 1000 + seed, n)
-        result[f"{kind}, half"] = tested(searched(task, problem, seed, half, before))
+        result[f"{kind}, half"] = found(searched(task, problem, seed, half, before))
     return result
-
-
-def summary(
-    settings: Sequence[Setting], found: Sequence[dict[str, list[float]]]
-) -> list[dict[str, Any]]:
-    """Average over seeds and limits, task by task: ratios to a cold search, and empty runs."""
-    rows = []
-    for task in dict.fromkeys(one.task for one in settings):
-        by_cell: dict[cells.Cell, list[dict[str, list[float]]]] = {}
-        for one, each in zip(settings, found, strict=True):
-            if one.task == task:
-                by_cell.setdefault(one.cell, []).append(each)
-        ratio, empty = {}, {}
-        for way in found[0]:
-            means = [
-                np.mean([each[way][0] for each in group])
-                / np.mean([each["cold"][0] for each in group])
-                for group in by_cell.values()
-            ]
-            ratio[way] = round(float(np.mean(means)), 4)
-            empties = [each[way][1] for group in by_cell.values() for each in group]
-            empty[way] = round(float(np.mean(empties)), 4)
-        rows.append({"task": task, "ratio": ratio, "empty": empty})
-    return rows
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run every search and write the figures."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.warm_start", description=__doc__)
-    parser.add_argument("--task", action="append", help="all by default")
-    parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--splits", type=int, default=30)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args(arguments)
-    names = options.task or [*(f"{TUNING}: {one.name}" for one in problems(1)), *REPORTED]
-    settings = [
-        Setting(name, cell, seed, options.splits)
-        for name in names
-        for seed in range(options.seeds)
-        for cell in some_cells(loaded(name, seed))
-    ]
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.jobs, mp_context=spawn) as pool:
-        results = pool.map(outcomes, settings, chunksize=2)
-        found = list(track(results, "searches and tests", total=len(settings)))
-    rows = summary(settings, found)
-    written = {"seeds": options.seeds, "splits": options.splits, "rows": rows}
-    options.out.write_text(json.dumps(written, indent=1) + "\n")
-    for row in rows:
-        print(row["task"], row["ratio"], row["empty"])
+    options = read_options("warm_start", __doc__ or "", OUT, arguments)
+    write_table(options, ratios(*run_all(options, outcomes), "cold"))
 
 
 if __name__ == "__main__":
