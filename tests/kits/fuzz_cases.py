@@ -286,7 +286,11 @@ STUDIES = (
     Case(
         "create_study",
         rp.create_study,
-        ({"problem": PROBLEM, "seed": 3}, {"problem": PROBLEM, "safe": {"row": 1}}),
+        (
+            {"problem": PROBLEM, "seed": 3},
+            {"problem": PROBLEM, "safe": {"row": 1}},
+            {"problem": PROBLEM, "warm_start": Fresh(_study)},
+        ),
         use=_search,
         examples=150,
         allowed=(rp.RiskpilotError, OwnError, OSError),  # names of folders that are files
