@@ -336,6 +336,7 @@ def test_page_renews_itself_while_a_study_runs_elsewhere(chrome, place):
         rp.select(rp.load_study(study_name="live", **place))
         until("Certified", "9 finished", "1 of delta has been spent")
         assert chrome.execute_script("return window.stayed")
+        assert browser.barriers(chrome) == {}
         assert browser.complaints(chrome) == []
     until("This page does not renew itself at the moment")
     chrome.get("about:blank")
