@@ -36,10 +36,12 @@ from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.study.space import Space, check_choices, from_unit, n_values, to_unit
 from riskpilot.study.status import QuestionStatus, RiskStatus, Status, study_status
 from riskpilot.study.storages import (
+    StorageUnreachableError,
     as_storage,
     exclusive,
     existing_storage,
     file_lock,
+    hurried,
     silent_trials,
 )
 from riskpilot.study.telling import tell
@@ -57,6 +59,7 @@ __all__ = [
     "Space",
     "Status",
     "StopWhenSettled",
+    "StorageUnreachableError",
     "add_from_file",
     "adopt",
     "as_storage",
@@ -76,6 +79,7 @@ __all__ = [
     "from_unit",
     "gain_in_words",
     "hide_password",
+    "hurried",
     "is_storage",
     "ledger",
     "load_study",
