@@ -2,8 +2,10 @@
 
 import base64
 import contextlib
+import gzip
 import json
 import shutil
+from pathlib import Path
 
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
@@ -12,6 +14,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 HINT = "apt install chromium chromium-driver"
+AXE = Path(__file__).parent / "assets" / "axe.min.js.gz"  # finds what keeps people out of a page
 
 
 def find():
@@ -102,3 +105,17 @@ def requests(chrome):
         if message["method"] == "Network.requestWillBeSent":
             found.append(message["params"]["request"]["url"])
     return [url for url in found if not url.startswith(("file:", "data:", "blob:"))]
+
+
+def barriers(chrome):
+    """What axe-core finds to be a serious or critical barrier in the page, with the elements."""
+    chrome.execute_script(gzip.decompress(AXE.read_bytes()).decode())
+    chrome.set_script_timeout(120)
+    found = chrome.execute_async_script(
+        "const done = arguments[0]; axe.run().then((found) => done(found.violations))"
+    )
+    return {
+        one["id"]: [node["html"][:200] for node in one["nodes"]]
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    }

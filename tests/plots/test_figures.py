@@ -170,7 +170,7 @@ def test_a_missing_tool_is_named_with_the_way_to_get_it(tmp_path, monkeypatch, e
 
 def test_a_page_with_a_figure_sends_nothing_to_others(tmp_path):
     path = plots.save_figure(go.Figure(), tmp_path / "figure.html")
-    assert '"showSendToCloud": false' in path.read_text(encoding="utf-8")
+    assert "showSendToCloud: false" in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.browser

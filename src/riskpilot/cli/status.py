@@ -6,7 +6,14 @@ from riskpilot.cli import terminal
 from riskpilot.cli.options import JsonOption, StorageArgument, StudyNameOption, examples
 from riskpilot.guarantee import config_in_words
 from riskpilot.selection import left_out_in_words
-from riskpilot.study import QuestionStatus, RiskStatus, Status, open_study, study_status
+from riskpilot.study import (
+    QuestionStatus,
+    RiskStatus,
+    Status,
+    expected_in_words,
+    open_study,
+    study_status,
+)
 
 SCHEMA = "riskpilot-status/1"
 
@@ -45,7 +52,7 @@ def show_status(console: Console, status: Status) -> None:
         f"Examples: {_count(status.n_validation)} validation, "
         f"{_count(status.n_calibration)} calibration",
     )
-    for line in (*_running(status), *_ahead(status)):
+    for line in (*_running(status), *_raced(status), *_ahead(status)):
         terminal.say(console, line)
     terminal.say(console)
     _show_risks(console, status)
@@ -53,22 +60,24 @@ def show_status(console: Console, status: Status) -> None:
     _show_ledger(console, status)
 
 
+def _raced(status: Status) -> list[str]:
+    """Say what races saved."""
+    raced = status.racing
+    if raced is None:
+        return []
+    return [
+        f"Racing: {raced.saved:.0%} of the examples were not evaluated; {raced.stopped} trials "
+        f"were stopped early"
+    ]
+
+
 def _ahead(status: Status) -> list[str]:
     """Say what is likely to pass now, and what one more evaluation may bring."""
     ahead = status.outlook
     if ahead is None:
         return []
-    free = status.asked["minimize"]
-    if ahead.free is None:
-        return [
-            f"Ahead: nothing is more likely to pass than not so far (best chance "
-            f"{ahead.chance:.0%}); one more evaluation is expected to gain {ahead.gain:.3g} in "
-            f"{free}"
-        ]
-    return [
-        f"Ahead: {free} {ahead.free:.4g} is likely to pass now; one more evaluation is expected to "
-        f"gain {ahead.gain:.3g}"
-    ]
+    expected = expected_in_words(ahead, status.asked["minimize"])
+    return [f"Ahead: {expected}; one more evaluation is expected to gain {ahead.gain:.2g}"]
 
 
 def _show_risks(console: Console, status: Status) -> None:

@@ -158,8 +158,8 @@ def risk_bounds(
                 customdata=np.column_stack([bounds[kept, i], [result.n[shown[j], i] for j in kept]])
                 if kept
                 else None,
-                hovertemplate=f"{escaped(risk.title)} %{{x:.4g}} on %{{customdata[1]:,}} examples"
-                "<br>upper bound %{customdata[0]:.4g}<extra></extra>",
+                hovertemplate=f"%{{y}}<br>{escaped(risk.title)} %{{x:.4g}} on "
+                "%{customdata[1]:,} examples<br>upper bound %{customdata[0]:.4g}<extra></extra>",
                 error_x={
                     "type": "data",
                     "symmetric": False,
@@ -182,6 +182,8 @@ def risk_bounds(
             figure.add_scatter(x=[None], y=[None], **key, **place)
         figure.update_xaxes(title_text=escaped(risk.title), row=1, col=i + 1)
     figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], gridcolor=f"{GREY}40")
+    short = [f"{position + 1}{' ★' if position == chosen else ''}" for position in shown]
+    figure.update_layout(meta={"short_names": short})  # where there is no room for the others
     title = "Risks on calibration data, with upper bounds"
     return styled(figure, title, height=220 + 34 * len(shown))
 

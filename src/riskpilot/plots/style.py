@@ -1,12 +1,10 @@
-"""One look for every figure, on light and on dark paper, and their way into files."""
+"""One look for every figure, on light and on dark paper."""
 
-from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 
-from riskpilot.common import reason_of, shown_safely, write_whole
-from riskpilot.errors import PlotError, raise_alone, shown
+from riskpilot.errors import PlotError, shown
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; markers differ in shape, too.
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8A8A8A"
@@ -126,91 +124,3 @@ def with_theme(figure: go.Figure, theme: str) -> go.Figure:
     copy = go.Figure(figure)
     copy.update_layout(template=template(theme))
     return copy
-
-
-def save_figure(
-    figure: go.Figure,
-    path: str | Path,
-    *,
-    width: int = 900,
-    height: int | None = None,
-    scale: float = 2.0,
-    theme: str = "light",
-) -> Path:
-    """Write a figure to a picture for a paper, or to a page that needs no network.
-
-    Pictures need the package kaleido and a Chrome or Chromium; neither needs a network.
-
-    Parameters
-    ----------
-    figure : plotly.graph_objects.Figure
-        The figure. It is not changed.
-    path : str or Path
-        The file. Its ending says what is written: .png, .svg, .pdf, .jpg or .webp, or .html.
-    width : int, default 900
-        The width of a picture, in points.
-    height : int, optional
-        The height of a picture, in points; that of the figure by default.
-    scale : float, default 2.0
-        The number of pixels per point of a .png.
-    theme : {"light", "dark", "neutral"}, default "light"
-        The paper that the file is for.
-
-    Returns
-    -------
-    Path
-        The same path.
-
-    Raises
-    ------
-    PlotError
-        If the ending or the theme is not known, or what draws pictures is not installed.
-    """
-    path = Path(path)
-    kind = path.suffix.lower().removeprefix(".")
-    shown = with_theme(figure, theme)
-    if kind == "html":
-        quiet = {"showSendToCloud": False, "displaylogo": False}  # nothing leaves the page
-        return _written(path, shown.to_html(include_plotlyjs=True, config=quiet))
-    if kind not in ("png", "svg", "pdf", "jpg", "jpeg", "webp"):
-        raise PlotError(
-            f"A figure is written as .png, .svg, .pdf, .jpg, .webp or .html, but the file is "
-            f"{path.name!r}. Give it one of these endings."
-        )
-    try:
-        height = height or figure.layout.height or 500
-        picture = shown.to_image(format=kind, width=width, height=height, scale=scale)
-    except Exception as error:
-        raise _cannot_write(path, error) from error
-    return _written(path, picture)
-
-
-def _written(path: Path, content: str | bytes) -> Path:
-    """Write a figure to its file, whole or not at all."""
-    try:
-        return write_whole(path, content)
-    except (OSError, ValueError) as error:
-        raise_alone(
-            PlotError(
-                f"The figure cannot be written to {shown_safely(path)}: {reason_of(error)}. "
-                f"Check that the folder exists, can be written and has space."
-            )
-        )
-
-
-def _cannot_write(path: Path, error: Exception) -> Exception:
-    """Make an error that names what is missing and the way to get it, where that is known."""
-    words_of_error = f"{type(error).__name__}: {error}".lower()
-    if "kaleido" in words_of_error and "chrome" not in words_of_error:
-        lacks = "the package kaleido is missing. Install it: pip install 'riskpilot[figures]'"
-    elif "chrome" in words_of_error or "browser" in words_of_error:
-        lacks = (
-            "kaleido finds no Chrome or Chromium. Install one (apt install chromium), or name it "
-            "in the environment: BROWSER_PATH=/path/to/chromium"
-        )
-    else:
-        return error
-    return PlotError(
-        f"The picture {path.name!r} cannot be drawn: {lacks}; or write {path.stem}.html, which "
-        f"needs neither."
-    )

@@ -181,11 +181,12 @@ def risk_plane(
         marker={
             "size": 10,
             "color": values[:, -1],
-            "colorscale": "Cividis",
-            "colorbar": {"title": {"text": escaped(problem.minimize)}, "thickness": 14},
+            "coloraxis": "coloraxis",
             "line": {"width": 1, "color": GREY},
         },
     )
+    bar = {"title": {"text": escaped(problem.minimize)}, "thickness": 14}
+    figure.update_layout(coloraxis={"colorscale": "Cividis", "colorbar": bar})
     _draw_tested(figure, tested, values[:, 0], values[:, 1], {}, show=True)
     figure.update_xaxes(title_text=escaped(one.title), range=_window(values[:, 0], one))
     figure.update_yaxes(title_text=escaped(other.title), range=_window(values[:, 1], other))
@@ -302,6 +303,7 @@ def _draw_tested(
             text=[str(p + 1) if p in numbers else "" for p in positions],
             textposition="top right",
             textfont={"size": 11},
+            cliponaxis=False,  # numbers at the edge are whole
             customdata=positions + 1,
             hovertemplate=f"number %{{customdata}} in the test<extra>{name}</extra>",
             marker={"color": colour, "size": 13, "symbol": "circle-open", "line": {"width": 1.8}},

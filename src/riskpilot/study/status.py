@@ -13,12 +13,19 @@ from riskpilot.errors import shown
 from riskpilot.guarantee import region_of
 from riskpilot.problem import Problem
 from riskpilot.search import Outlook
+from riskpilot.study.forecast import outlook_of
 from riskpilot.study.kept.attributes import ERROR_KEY, problem_of, settings_of
 from riskpilot.study.kept.records import Record, validation_of
+from riskpilot.study.kept.stopped import stopped_of, was_stopped
 from riskpilot.study.kept.trials import finished_among, n_calibration_of, trials_of
 from riskpilot.study.questions.question_ledger import ledger, outcomes
-from riskpilot.study.sampler import GuidedSampler
-from riskpilot.study.storages import has_heartbeat, seconds_between, seconds_running
+from riskpilot.study.searching import still
+from riskpilot.study.storages import (
+    has_heartbeat,
+    seconds_between,
+    seconds_running,
+    silent_trials,
+)
 
 _DIED = "no error was recorded: its worker died"
 
@@ -36,12 +43,22 @@ class Failure:
 class Running:
     """A trial that is being evaluated, or whose worker died.
 
-    ``seconds``: the time since it began.
+    ``seconds``: the time since it began; ``is_silent``: whether its worker has not been heard of
+    for so long that another one will take the trial over.
     """
 
     number: int
     seconds: float
     config: dict[str, Any]
+    is_silent: bool
+
+
+@dataclass(frozen=True)
+class RacingStatus:
+    """What races saved: how many trials were stopped, and the share of examples left out by it."""
+
+    stopped: int
+    saved: float
 
 
 @dataclass(frozen=True)
@@ -97,7 +114,8 @@ class Status:
     carry no losses and cannot be selected; ``seconds``: the time that all evaluations took
     together; ``running``: the trials under way, longest first; ``heartbeats``: whether the storage
     knows which of them are alive; ``spent``: the shares of delta used so far; ``outlook``: what one
-    more evaluation is expected to bring, where the search can tell.
+    more evaluation is expected to bring, where the search can tell; ``racing``: what races saved,
+    where some trial was stopped.
     """
 
     study: str
@@ -115,6 +133,7 @@ class Status:
     questions: tuple[QuestionStatus, ...]
     spent: float
     outlook: Outlook | None
+    racing: RacingStatus | None
 
     def to_json(self) -> dict[str, Any]:
         """Write the status as plain JSON; what JSON does not have becomes a text."""
@@ -124,6 +143,7 @@ class Status:
 
 def study_status(study: optuna.Study) -> Status:
     """Report where a study stands, from what its trials say openly and from its ledger."""
+    study = still(study)
     problem = problem_of(study)
     trials = trials_of(study)
     done = finished_among(trials)
@@ -142,24 +162,29 @@ def study_status(study: optuna.Study) -> Status:
         n_calibration=n_calibration,
         risks=_risks(problem, records, n_calibration) if records else (),
         failures=tuple(_failure(t) for t in trials if t.state == TrialState.FAIL),
-        running=_running(trials),
+        running=_running(trials, silent_trials(study)),
         heartbeats=has_heartbeat(study),
         questions=questions,
         spent=sum(question.spend for question in questions),
-        outlook=_outlook(study),
+        outlook=outlook_of(study),
+        racing=_racing(trials, len(records)),
     )
 
 
-def _outlook(study: optuna.Study) -> Outlook | None:
-    """Ask the sampler what one more evaluation may bring; only the guided one can tell."""
-    sampler = study.sampler
-    return sampler.outlook(study) if isinstance(sampler, GuidedSampler) else None
+def _racing(trials: Sequence[FrozenTrial], n_whole: int) -> RacingStatus | None:
+    """Count what races saved, of all examples of stopped trials and of whole evaluations."""
+    stopped = [stopped_of(trial) for trial in trials if was_stopped(trial)]
+    if not stopped:
+        return None
+    k = stopped[0].n_examples
+    left_out = sum(each.n_examples - each.n_evaluated for each in stopped)
+    return RacingStatus(len(stopped), left_out / (k * (len(stopped) + n_whole)))
 
 
-def _running(trials: list[FrozenTrial]) -> tuple[Running, ...]:
-    """List the trials under way, longest first."""
+def _running(trials: list[FrozenTrial], silent: frozenset[int]) -> tuple[Running, ...]:
+    """List the trials under way, longest first; ``silent``: those whose workers are not heard."""
     found = [
-        Running(trial.number, seconds_running(trial), dict(trial.params))
+        Running(trial.number, seconds_running(trial), dict(trial.params), trial.number in silent)
         for trial in trials
         if trial.state == TrialState.RUNNING and trial.datetime_start is not None
     ]

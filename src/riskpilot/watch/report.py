@@ -96,11 +96,10 @@ def _alarms(alarms: Sequence[WatchAlarm]) -> str:
 def _alarm_card(alarm: WatchAlarm) -> str:
     """Show one alarm: since when, how high, and when it was noticed."""
     of = "" if alarm.group is None else f", {alarm.group}"
+    since = "" if alarm.change_time is None else f" ({alarm.change_time})"
     rows = {
-        "above its limit since label": f"about {alarm.change + 1:,}",
-        "": "" if alarm.change_time is None else f"{alarm.change_time}",
-        "noticed at label": f"{alarm.label:,}",
-        " ": alarm.time,
+        "above its limit since label": f"about {alarm.change + 1:,}{since}",
+        "noticed at label": f"{alarm.label:,} ({alarm.time})",
         "mean since then": _number(alarm.estimate),
         "bounds": f"{_number(alarm.lower)} to {_number(alarm.upper)}",
         "limit": exact(alarm.limit),
@@ -182,7 +181,6 @@ def _figures(watch: Watch) -> list[PageFigure]:
                 f"Means of stretches of {stream.counted}. The shaded bounds hold for all stretches "
                 f"together; few labels make them wide.{more}",
                 risk_course(stream.what, stream.limit, courses[:_LINES]),
-                1,
             )
         )
     every.sort(key=lambda course: (course.alarm is None, -_last(course)))
@@ -192,7 +190,6 @@ def _figures(watch: Watch) -> list[PageFigure]:
             "What bets against each limit have won, as a share of what raises an alarm. It falls "
             "while a limit is kept, and grows ever faster once it is broken.",
             evidence_course(every[:_LINES]),
-            1,
         )
     )
     return figures

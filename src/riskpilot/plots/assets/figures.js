@@ -1,6 +1,7 @@
 "use strict";
 (() => {
-  const page = JSON.parse(document.getElementById("page").textContent);
+  const read = () => JSON.parse(document.getElementById("page").textContent);
+  let page = read();
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const settings = {
     responsive: true,
@@ -9,34 +10,98 @@
     displayModeBar: window.innerWidth < 700 ? false : "hover",
     modeBarButtonsToRemove: ["lasso2d", "select2d"],
   };
+  const PRINTED = { width: 680, height: 400 }; // pixels: two figures stand on a sheet of paper
+  const placed = () => Object.entries(page.figures).map(([id, figure]) => ({
+    figure, box: document.getElementById(id), narrow: null,
+  }));
+  let figures = placed();
   const theme = () => (dark.matches ? page.themes.dark : page.themes.light);
-  const boxes = () => Object.keys(page.figures).map((id) => document.getElementById(id));
-  const repaint = (template) => boxes().map((box) => Plotly.relayout(box, { template }));
 
-  // The library is large. As text it costs nothing until the page is open; as a script of its own
-  // it is then compiled beside the page, which can be read and searched meanwhile.
-  const library = () => new Promise((resolve, reject) => {
+  // The library is kept compressed. It is unpacked and compiled beside the page, which can be read
+  // and searched meanwhile.
+  const library = async () => {
+    if (window.Plotly) return; // a server sent it as a file of its own
+    const packed = atob(document.getElementById("plotly").textContent);
+    const bytes = Uint8Array.from(packed, (letter) => letter.charCodeAt(0));
     const script = document.createElement("script");
-    script.src = URL.createObjectURL(new Blob([document.getElementById("plotly").textContent]));
-    script.onload = resolve;
-    script.onerror = reject;
-    document.head.append(script);
-  });
+    const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    script.src = URL.createObjectURL(await new Response(unpacked).blob());
+    await new Promise((resolve, reject) => {
+      script.onload = resolve;
+      script.onerror = reject;
+      document.head.append(script);
+    });
+  };
+
+  // A page that is not shown has no width; its figures stay as they are.
+  const wantsNarrow = ({ figure, box, narrow }) => (
+    box.clientWidth ? box.clientWidth < figure.narrow.below : narrow
+  );
+  const draw = async (one) => {
+    one.narrow = wantsNarrow(one);
+    const { figure, box, narrow } = one;
+    // What a reader has zoomed into stays so when other values come, in the same form.
+    const put = box.dataset.narrow === String(narrow) ? Plotly.react : Plotly.newPlot;
+    box.dataset.narrow = narrow;
+    const layout = structuredClone(narrow ? figure.narrow.layout : figure.layout);
+    await put(box, figure.data, { ...layout, template: theme(), uirevision: "same" }, settings);
+    if (narrow) { // as high as its panels and the lines of its legend need
+      const { t, b } = box._fullLayout._size;
+      await Plotly.relayout(box, { height: figure.narrow.plot + t + b });
+    }
+    // Its label describes the figure, and the keys lead through its points.
+    for (const drawing of box.querySelectorAll(".main-svg")) {
+      drawing.setAttribute("aria-hidden", "true");
+    }
+  };
 
   // One figure at a time: the page scrolls while they appear.
-  const draw = async () => {
-    await library();
-    for (const [id, figure] of Object.entries(page.figures)) {
-      const layout = { ...figure.layout, template: theme() };
-      await Plotly.newPlot(id, figure.data, layout, settings);
-      document.getElementById(id).dataset.drawn = Math.round(performance.now());
+  const drawAll = async () => {
+    for (const one of figures) {
+      await draw(one);
+      one.box.style.minHeight = "";
+      one.box.dataset.drawn = Math.round(performance.now());
       await new Promise((next) => setTimeout(next));
     }
-    dark.addEventListener("change", () => repaint(theme()));
-    window.addEventListener("beforeprint", () => repaint(page.themes.light));
-    window.addEventListener("afterprint", () => repaint(theme()));
     document.documentElement.dataset.drawn = "yes";
   };
 
-  window.addEventListener("load", () => setTimeout(draw));
+  const start = async () => {
+    await library();
+    await drawAll();
+    const all = (change) => figures.forEach((one) => Plotly.relayout(one.box, change(one)));
+    dark.addEventListener("change", () => all(() => ({ template: theme() })));
+    let turn = Promise.resolve(); // a page that is resized again waits until the figures stand
+    const fit = async () => {
+      for (const one of figures) if (wantsNarrow(one) !== one.narrow) await draw(one);
+    };
+    window.addEventListener("resize", () => { turn = turn.then(fit); });
+    window.addEventListener("beforeprint", () => all((one) => {
+      one.height = one.box._fullLayout.height;
+      const height = one.narrow ? one.height : Math.min(one.height, PRINTED.height);
+      return { template: page.themes.light, width: PRINTED.width, height };
+    }));
+    window.addEventListener("afterprint", () => all(({ height }) => (
+      { template: theme(), width: null, autosize: true, height }
+    )));
+    document.addEventListener("renewed", () => { // a live page has other figures now
+      page = read();
+      figures = placed();
+      turn = turn.then(drawAll);
+    });
+  };
+
+  const sayWhy = (error) => {
+    const reason = typeof DecompressionStream === "undefined"
+      ? "it cannot unpack gzip (DecompressionStream), as browsers since 2023 can"
+      : String(error);
+    for (const { box } of figures) {
+      box.style.minHeight = "";
+      box.textContent = `This browser cannot draw the figure: ${reason}. `
+        + `What it would show: ${box.getAttribute("aria-label")}`;
+    }
+    document.documentElement.dataset.drawn = "no";
+  };
+
+  window.addEventListener("load", () => setTimeout(() => start().catch(sayWhy)));
 })();

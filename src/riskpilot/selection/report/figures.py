@@ -25,11 +25,11 @@ def figures_of(selection: Selection) -> list[PageFigure]:
             "what was tested. Around the dashed line the test is a close call."
         )
         plane = trade_off(plan, result, validation, chosen, background)
-        shown.append(PageFigure("The trade-off", words, plane, n_risks))
+        shown.append(PageFigure("The trade-off", words, plane))
     if plan.n_validation and n_risks == 2:
         words = "Where both limits are kept on validation data, and at what cost."
         plane = risk_plane(plan, result, validation, chosen, background)
-        shown.append(PageFigure("Both risks", words, plane, 1))
+        shown.append(PageFigure("Both risks", words, plane))
     if result.labelling is not None:
         words = (
             "What the labels so far showed of each risk: the share of losses with its boundary, or "
@@ -38,25 +38,23 @@ def figures_of(selection: Selection) -> list[PageFigure]:
         )
         paths = label_paths(plan, result, chosen, configs)
         if paths is not None:
-            shown.append(PageFigure("Label by label", words, paths, 1))
+            shown.append(PageFigure("Label by label", words, paths))
     else:
         words = (
             "The candidates around the decision. A bar that ends before the limit passes on its "
             "own; where the test goes in a fixed order, all before it must have passed, too."
         )
         bounds = risk_bounds(plan, result, chosen, configs)
-        # Names of configurations take the room of a panel.
-        shown.append(PageFigure("Risks with upper bounds", words, bounds, n_risks + 1))
+        shown.append(PageFigure("Risks with upper bounds", words, bounds))
     shown.append(
         PageFigure(
             "The test",
             "p-values on calibration data, in the order that was fixed before it was opened.",
             p_value_sequence(plan, result, configs),
-            1,
         )
     )
     if background.search is not None:
         words = "What each trial showed on validation data."
         history = search_history(validation, background)
-        shown.append(PageFigure("The search", words, history, 1))
+        shown.append(PageFigure("The search", words, history))
     return shown

@@ -28,7 +28,7 @@ def choice(selection: Selection) -> str:
     ]
     for i, risk in enumerate(plan.problem.risks):
         cards.append(_risk_card(selection, i, risk, float(bounds[i])))
-    reason = "" if certified else f"<pre>{escaped(selection.message)}</pre>"
+    reason = "" if certified else f'<pre class="wrapped">{escaped(selection.message)}</pre>'
     return (
         f"<h2>The {'choice' if certified else 'closest candidate'}, and its risks "
         f'against the limits</h2><div class="cards">{"".join(cards)}</div>'
@@ -97,13 +97,14 @@ def how_to_check(selection: Selection) -> str:
 <a class="save" download="certificate.json" 
 href="data:application/json;base64,{data}">certificate</a>
 as <code>certificate.json</code>, and run</p>
-<pre>riskpilot verify certificate.json --losses LOSSES</pre>
+<pre tabindex="0">riskpilot verify certificate.json --losses LOSSES</pre>
 <p>where LOSSES is the table of losses, or the storage of the study. It reports every difference.
 The order of {len(certificate.candidates):,} candidates, out of {certificate.n_configs:,}
 configurations, was {origin} before the
 {certificate.n_calibration:,} calibration examples were opened; the procedure is
 {escaped(str(certificate.procedure["name"]).replace("_", " "))}.{smoothed}</p>
-<details><summary>The certificate</summary><pre>{escaped(text)}</pre></details></section>"""
+<details><summary>The certificate</summary>
+<pre tabindex="0">{escaped(text)}</pre></details></section>"""
 
 
 def not_covered(selection: Selection) -> str:
@@ -133,7 +134,7 @@ def ledger_of_uses(selection: Selection) -> str:
         f"<tr{' class=chosen' if entry['digest'] == use['ledger'] else ''}>"
         f"<td>{escaped(entry['use'])}</td>"
         f'<td class="text">{escaped(entry["problem"])}</td><td>{escaped(entry["spend"])}</td>'
-        f'<td class="text">{escaped(entry["created"])}</td></tr>'
+        f'<td class="text">{escaped(entry["created"]).replace("T", "T<wbr>")}</td></tr>'
         for entry in entries
     )
     words = (
@@ -142,9 +143,9 @@ def ledger_of_uses(selection: Selection) -> str:
         f"{f' Other studies asked before: {escaped(others)}.' if others else ''}"
     )
     table = (
-        '<div class="wide"><table><thead><tr><th>question</th><th class="text">asked</th>'
-        f'<th>share of delta</th><th class="text">when</th></tr></thead><tbody>{rows}</tbody>'
-        "</table></div>"
+        '<table class="wrapped"><thead><tr><th scope="col">question</th><th scope="col" '
+        'class="text">asked</th><th scope="col">share of delta</th><th scope="col" class="text">'
+        f"when</th></tr></thead><tbody>{rows}</tbody></table>"
         if rows
         else '<p class="note">A table of losses keeps no ledger: whoever asks again must count.</p>'
     )

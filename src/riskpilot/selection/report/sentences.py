@@ -11,33 +11,35 @@ from riskpilot.selection.verdict import Selection
 
 def headline(selection: Selection) -> str:
     """Write the verdict as a headline."""
-    free = selection.plan.problem.minimize
     if selection.config is None:
         return "No configuration is shown to keep every limit"
-    value = selection.plan.free[selection.closest]
-    return f"Every limit is kept; {free} is {value:.4g}"
+    confidence = percent(1 - selection.plan.problem.delta)
+    return f"With {confidence} confidence, {limits(selection, 'is ')} on new data"
 
 
 def sentence(selection: Selection) -> str:
-    """Write the promise as one would say it to somebody who decides."""
-    delta = selection.plan.problem.delta
+    """Say what the verdict means to somebody who decides."""
+    problem = selection.plan.problem
+    delta = problem.delta
     if selection.config is None:
         return (
             "Do not rely on any of these configurations yet. None was shown to keep "
             f"{limits(selection)} with the certainty that was asked for, {percent(1 - delta)}."
         )
     return (
-        f"You can rely on this configuration to keep {limits(selection)}, as long as the data "
-        f"stays the way it was. The chance that this statement is wrong is at most "
-        f"{percent(delta)}."
-        f"{groups_in_words(selection.plan.groups)}"
+        f"The procedure that chose this configuration certifies one that breaks a limit with "
+        f"probability at most {percent(delta)}, over the draw of validation and calibration data. "
+        f"New data must come from the same distribution."
+        f"{groups_in_words(selection.plan.groups)} {problem.minimize} is "
+        f"{selection.plan.free[selection.closest]:.4g} on validation data; nothing is promised "
+        f"of it."
     )
 
 
-def limits(selection: Selection) -> str:
-    """Write every limit, joined by and."""
+def limits(selection: Selection, verb: str = "") -> str:
+    """Write every limit, joined by and; ``verb`` makes sentences of them."""
     return " and ".join(
-        risk.says(partial(amount, risk), "at or below", "at or above")
+        risk.says(partial(amount, risk), f"{verb}at or below", f"{verb}at or above")
         for risk in selection.plan.problem.risks
     )
 
@@ -54,8 +56,8 @@ def amount(risk: Risk, value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """Write a share in percent."""
-    return f"{100 * value:.4g} %"
+    """Write a share in percent, with a space at which no line ends."""
+    return f"{100 * value:.4g}\N{NO-BREAK SPACE}%"
 
 
 def escaped(text: object) -> str:
