@@ -112,10 +112,18 @@ def _frozen() -> rp.FrozenPlan:
     return rp.freeze(PROBLEM, validation=validation)
 
 
-def _calibrated(source: Any, horizon: Any, losses: Any, candidates: Any = None) -> Any:
+def _calibrated(
+    source: Any,
+    horizon: Any,
+    losses: Any,
+    candidates: Any = None,
+    fresh: Any = None,
+    judge: Any = None,
+    ids: Any = None,
+) -> Any:
     """Add labels, and look at all that a calibration says."""
-    calibration = rp.Calibration(source, horizon=horizon)
-    calibration.add(losses, candidates)
+    calibration = rp.Calibration(source, horizon=horizon, judge=fresh)
+    calibration.add(losses, candidates, judge=judge, ids=ids)
     return calibration.message, calibration.certified, calibration.needed, calibration.select()
 
 
@@ -386,6 +394,12 @@ STUDIES = (
         far=tuple({"problem": problem, "seed": 0} for problem in EXTREME),
     ),
     Case("StopWhenSettled", rp.StopWhenSettled, ({"gain": 0.01}, {"share": 0.1}), examples=30),
+    Case(
+        "ShowProgress",
+        lambda study: rp.ShowProgress()(study, None),
+        ({"study": Fresh(_study)},),
+        examples=10,
+    ),
     *(
         Case(
             name,
@@ -570,8 +584,18 @@ LOSSES = (
     Case(
         "Calibration",
         _calibrated,
-        ({"source": _frozen(), "horizon": 80, "losses": {"error": _draw(40)[:1]}},),
-        examples=100,
+        (
+            {"source": _frozen(), "horizon": 80, "losses": {"error": _draw(40)[:1]}},
+            {
+                "source": _frozen(),
+                "horizon": 80,
+                "losses": {"error": _draw(40)[:1]},
+                "fresh": {"unlabelled": {"error": _draw(200)[:1]}, "ids": list(range(100, 300))},
+                "judge": {"labelled": {"error": _draw(40)[:1]}},
+                "ids": list(range(40)),
+            },
+        ),
+        examples=120,
     ),
     Case(
         "Calibration.load",
@@ -1135,6 +1159,6 @@ COMMANDS = (
     _typed(30, ["report", "sqlite:///study.db", "--study-name", "known", "--out", "r.html"]),
 )
 # Commands that serve, train or replay: they read no input but options that the others read, too.
-NOT_TYPED = {"dashboard", "demo", "bench"}
+NOT_TYPED = {"dashboard", "live", "demo", "bench"}
 
 CASES = (*VOCABULARY, *LOSSES, *PLANS, *STUDIES, *CERTIFICATES, *WATCHES, *SKLEARN, *COMMANDS)
