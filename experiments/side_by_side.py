@@ -6,10 +6,8 @@ from what each of them evaluated. What counts is the free objective of the choic
 
 import argparse
 import json
-import multiprocessing
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,9 @@ from typing import Any
 import numpy as np
 import optuna
 from optuna.samplers import BaseSampler, NSGAIISampler, RandomSampler, TPESampler
-from rich.progress import track
 
 import riskpilot as rp
+from experiments.runs import in_processes
 from riskpilot.common.arrays import FloatArray
 from riskpilot.statistics import largest_passing_mean
 
@@ -252,14 +250,11 @@ class Comparison:
                 run, one = json.loads(line)
                 known[Run(**run)] = Outcome(**one)
         new = [run for run in runs if run not in known]
-        spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
-            searched = track(pool.map(self.outcome, new), "searches", total=len(new))
-            for run, one in zip(new, searched, strict=True):
-                known[run] = one
-                if kept is not None:
-                    with kept.open("a") as file:
-                        file.write(json.dumps([asdict(run), asdict(one)]) + "\n")
+        for run, one in zip(new, in_processes(self.outcome, new, jobs), strict=True):
+            known[run] = one
+            if kept is not None:
+                with kept.open("a") as file:
+                    file.write(json.dumps([asdict(run), asdict(one)]) + "\n")
         return [known[run] for run in runs]
 
 

@@ -119,6 +119,24 @@ def test_outputs_about_a_study_are_as_their_schemas_say(study: str, tmp_path: Pa
     assert check(run("verify", out, "--losses", study, "--seal", seal, "--json"))["holds"]
 
 
+def test_what_races_saved_is_as_its_schema_says(tmp_path: Path) -> None:
+    path = tmp_path / "race.log"
+    study = rp.create_study(rp.Problem([rp.Risk("error", 0.2)], "cost"), storage=path, seed=0)
+    luck = np.random.default_rng(0).random((2, 300))
+
+    def evaluate(trial: optuna.Trial):
+        x = trial.suggest_float("x", 0, 1)
+        for rows in np.split(np.arange(300), 3):
+            yield {"error": luck[0, rows] < 0.05 + x / 2, "cost": 1 - x}
+        return {"error": luck[1] < 0.05 + x / 2}
+
+    for x in (0.0, 1.0):
+        study.enqueue_trial({"x": x})
+    study.optimize(rp.objective(study, evaluate), n_trials=2)
+    assert check(run("status", path, "--json"))["racing"] == {"stopped": 1, "saved": 1 / 3}
+    assert "Racing: 33% of the examples were not evaluated" in run("status", path)
+
+
 def test_plans_are_as_their_schema_says() -> None:
     enough = ["-r", "error<=0.1", "-r", "precision>=0.8", "-n", "500", "--true-risk", "error=0.08"]
     assert len(check(run("plan", *enough, "--json"))["plans"]) == 2

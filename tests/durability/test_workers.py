@@ -11,7 +11,7 @@ from importlib import import_module
 import numpy as np
 import optuna
 import pytest
-from cases import PROBLEM, evaluate, evaluation, same_selection, undisturbed
+from cases import PROBLEM, M, evaluate, evaluation, losses, same_selection, undisturbed
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
@@ -49,6 +49,25 @@ def test_two_processes_share_the_number_of_trials(storage, request):
     assert len(done) == 12
     assert min(np.diff(sorted(t.params["x"] for t in done))) > 1e-4
     assert same_selection(rp.select(study), rp.select(undisturbed(study)))
+
+
+def in_blocks(trial):
+    """Yield the losses of an evaluation in blocks, as a race has it."""
+    x = trial.suggest_float("x", 0, 1)
+    found = losses(x, "validation")
+    for rows in np.split(np.arange(M), 5):
+        yield {**{name: values[rows] for name, values in found.items()}, "cost": 1 - x}
+    return losses(x, "calibration")
+
+
+def test_workers_race_and_stopped_trials_count_as_theirs(storage, request):
+    name = request.node.name
+    study = rp.create_study(PROBLEM, study_name=name, seed=0, safe={"x": 0.0}, **storage)
+    assert work(in_blocks, study_name=name, n_trials=4, **storage) == 4
+    assert work(in_blocks, study_name=name, n_trials=12, **storage) == 8
+    assert sorted(set(states(study))) == ["COMPLETE", "PRUNED"]
+    again = rp.load_study(study_name=name, **storage)
+    assert same_selection(rp.select(again), rp.select(undisturbed(study)))
 
 
 def test_work_continues_where_a_study_stands_and_does_nothing_when_it_is_done(storage, request):

@@ -260,6 +260,20 @@ def _record(evaluation: rp.Evaluation) -> None:
         _look(rp.select(study))
 
 
+def _raced(block: Any, returned: Any) -> None:
+    """Let a trial of a study with a whole evaluation yield a block, and return something."""
+
+    def evaluate(trial: optuna.Trial) -> Any:
+        if trial.number:
+            trial.suggest_int("row", 0, N - 1)
+            yield block
+            return returned
+        return _evaluate(trial)
+
+    study = rp.create_study(PROBLEM, seed=0)
+    study.optimize(rp.objective(study, evaluate), n_trials=2)
+
+
 STUDIES = (
     Case(
         "create_study",
@@ -280,6 +294,16 @@ STUDIES = (
         "objective",
         rp.objective,
         ({"study": Fresh(lambda: rp.create_study(PROBLEM, seed=0)), "evaluate": _evaluate},),
+    ),
+    Case(
+        "blocks of a race",
+        _raced,
+        (
+            {
+                "block": {"error": VALIDATION["error"][0], "cost": 1.0},
+                "returned": {"error": CALIBRATION["error"][0]},
+            },
+        ),
     ),
     Case(
         "tell",
@@ -352,12 +376,16 @@ STUDIES = (
     Case(
         "GuidedSampler",
         rp.GuidedSampler,
-        ({"problem": PROBLEM, "seed": 1}, {"problem": PROBLEM, "n_startup_trials": 2}),
+        (
+            {"problem": PROBLEM, "seed": 1},
+            {"problem": PROBLEM, "n_startup_trials": 2},
+            {"problem": PROBLEM, "trust": 0.5, "doubt": 0.1},
+        ),
         use=_search_with,
         examples=150,
         far=tuple({"problem": problem, "seed": 0} for problem in EXTREME),
     ),
-    Case("StopWhenSettled", rp.StopWhenSettled, ({"gain": 0.01},), examples=30),
+    Case("StopWhenSettled", rp.StopWhenSettled, ({"gain": 0.01}, {"share": 0.1}), examples=30),
     *(
         Case(
             name,

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.stats import exponnorm, norm
+from scipy.special import ndtr
+from scipy.stats import norm
 
 from riskpilot.guarantee.region import Interval, interval
 from riskpilot.problem.problem import Risk
@@ -60,15 +61,33 @@ def test_noise_is_the_standard_error_between_validation_and_calibration_means():
 
 
 @pytest.mark.parametrize("doubt", [0.0, 1e-5, 0.01, 0.05, 0.5])
-def test_doubt_adds_an_exponential_number_to_the_noise(doubt):
-    region = [Interval(0.2, 0.1, 0.3, 10, True, noise=0.05, doubt=doubt)]
-    risks = np.array([0.0, 0.1, 0.18, 0.2, 0.22, 0.3, 5.0, np.inf])
-    points = np.column_stack([risks, np.zeros(8)])
-    missed = chance_to_pass(region, 0.0)(points)[:, 0]
-    true = exponnorm(doubt / 0.05, scale=0.05) if doubt else norm(scale=0.05)
-    assert missed == pytest.approx(true.sf(0.2 - risks), abs=2e-4)
+def test_doubt_averages_over_all_that_validation_may_be_too_low_by(doubt):
+    region = [Interval(0.2, 0.1, 0.3, 10, True, noise=0.05, trust=0.0, doubt=doubt)]
+    risks = np.array([-np.inf, -1e6, 0.0, 0.1, 0.18, 0.2, 0.22, 0.3, 5.0, np.inf])
+    missed = chance_to_pass(region, 0.0)(np.column_stack([risks, np.zeros(10)]))[:, 0]
+    too_low_by = doubt * (np.arange(2_000) + 0.5) / 2_000
+    true = norm(scale=0.05).cdf(risks[:, None] + too_low_by - 0.2).mean(axis=1)
+    assert missed == pytest.approx(true, abs=1e-4)
     assert missed[-1] == 1
     assert (np.diff(missed) >= 0).all()
+
+
+def test_the_hedge_averages_over_trust_and_doubt():
+    def missed(trust):
+        region = [Interval(0.2, 0.1, 0.3, 10, True, noise=0.05, trust=trust, doubt=0.1)]
+        return chance_to_pass(region, 0.0)(np.array([[0.1, 0.0], [0.19, 0.0], [0.3, 0.0]]))[:, 0]
+
+    assert missed(0.7) == pytest.approx(0.7 * missed(1.0) + 0.3 * missed(0.0))
+    assert (missed(0.0) > missed(1.0)).all()
+
+
+def test_trust_in_validation_leaves_noise_alone():
+    trusting = [Interval(0.2, 0.1, 0.3, 10, True, noise=0.05, trust=1.0, doubt=0.1)]
+    noise_alone = [Interval(0.2, 0.1, 0.3, 10, True, noise=0.05)]
+    points = np.random.default_rng(0).uniform(0, 0.5, (50, 2))
+    missed = chance_to_pass(trusting, 0.5)(points)
+    assert (missed == chance_to_pass(noise_alone, 0.5)(points)).all()
+    assert (missed[:, 0] == ndtr(-(0.225 / 0.05 - points[:, 0] / 0.05))).all()
 
 
 def test_doubt_is_a_share_of_what_passes():

@@ -174,6 +174,8 @@ CASES = {
         r"n_startup_trials.*-1",
         lambda: rp.GuidedSampler(P, n_startup_trials=-1),
     ),
+    "trust above one": (rp.ProblemError, r"is 1\.5\. Use", lambda: rp.GuidedSampler(P, trust=1.5)),
+    "a doubt of one": (rp.ProblemError, r"is 1\. Use", lambda: rp.GuidedSampler(P, doubt=1)),
     "a sampler without a problem": (rp.ProblemError, r"float", lambda: rp.GuidedSampler(0.1)),
 }
 

@@ -64,7 +64,28 @@ def test_another_sampler_cannot_tell():
         search(rp.StopWhenSettled(gain=1.0), sampler=sampler)
 
 
-@pytest.mark.parametrize("gain", [0, -1.0, float("nan"), "1", None, True])
+def test_a_share_is_a_gain_in_units_of_the_best_that_is_likely_to_pass():
+    ended = search(rp.StopWhenSettled(share=0.01))
+    assert len(ended.trials) < 40
+    free = ended.sampler.outlook(ended).free
+    by_gain = search(rp.StopWhenSettled(gain=0.01 * free))
+    assert abs(len(by_gain.trials) - len(ended.trials)) <= 1  # the best falls a little on the way
+    assert len(search(rp.StopWhenSettled(share=0.05)).trials) < len(ended.trials)
+
+
+@pytest.mark.parametrize("given", [{}, {"gain": 0.1, "share": 0.1}])
+def test_a_gain_or_a_share_is_given(given):
+    with pytest.raises(rp.ProblemError, match="got both or neither"):
+        rp.StopWhenSettled(**given)
+
+
+@pytest.mark.parametrize("share", [0, -0.1, 1.0, float("nan"), "1", True])
+def test_a_share_lies_between_zero_and_one(share):
+    with pytest.raises(rp.ProblemError, match="must lie between 0 and 1"):
+        rp.StopWhenSettled(share=share)
+
+
+@pytest.mark.parametrize("gain", [0, -1.0, float("nan"), "1", True])
 def test_a_gain_is_a_number_above_zero(gain):
     with pytest.raises(rp.ProblemError, match="gain is the smallest gain"):
         rp.StopWhenSettled(gain=gain)

@@ -45,12 +45,23 @@ def show_status(console: Console, status: Status) -> None:
         f"Examples: {_count(status.n_validation)} validation, "
         f"{_count(status.n_calibration)} calibration",
     )
-    for line in (*_running(status), *_ahead(status)):
+    for line in (*_running(status), *_raced(status), *_ahead(status)):
         terminal.say(console, line)
     terminal.say(console)
     _show_risks(console, status)
     _show_failures(console, status)
     _show_ledger(console, status)
+
+
+def _raced(status: Status) -> list[str]:
+    """Say what races saved."""
+    raced = status.racing
+    if raced is None:
+        return []
+    return [
+        f"Racing: {raced.saved:.0%} of the examples were not evaluated; {raced.stopped} trials "
+        f"were stopped early"
+    ]
 
 
 def _ahead(status: Status) -> list[str]:

@@ -20,9 +20,14 @@ class _GivenUp(BaseException):
 
 
 def within(
-    seconds: float | None, function: Callable[[Argument], Result], argument: Argument
+    seconds: float | None,
+    function: Callable[[Argument], Result],
+    argument: Argument,
+    spent: float = 0.0,
 ) -> Result:
     """``function(argument)``, or a `TimeLimitError` after so many seconds.
+
+    ``spent``: how many of them earlier steps of the same evaluation took.
 
     Nothing can end a Python thread from outside. Its evaluation gets an exception at its next step
     in Python code; in a call that never returns it stays behind as a daemon, and what it may still
@@ -46,7 +51,7 @@ def within(
 
     thread = threading.Thread(target=run, name="riskpilot-evaluation", daemon=True)
     thread.start()
-    thread.join(seconds)
+    thread.join(max(seconds - spent, 0.0))
     if thread.is_alive() and not results and not errors:
         _stop(thread)
         raise TimeLimitError(

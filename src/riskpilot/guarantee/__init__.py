@@ -47,7 +47,7 @@ from riskpilot.guarantee.question import (
     numbers_of,
     question_digest,
 )
-from riskpilot.guarantee.region import DELTA_PRIME, DOUBT, Interval, interval, region_of
+from riskpilot.guarantee.region import DELTA_PRIME, DOUBT, TRUST, Interval, interval, region_of
 from riskpilot.guarantee.risk_tests import family, fewest_examples, log_p, steering_family
 from riskpilot.guarantee.seals import Seal, differences_from_seal, make_seal
 from riskpilot.guarantee.sequential import (
@@ -66,6 +66,7 @@ __all__ = [
     "ELSEWHERE",
     "MOST_EXAMPLES",
     "SCHEMA",
+    "TRUST",
     "VERSIONS",
     "Background",
     "Certificate",

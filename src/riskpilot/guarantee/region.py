@@ -12,7 +12,10 @@ from riskpilot.problem import Risk
 from riskpilot.statistics import largest_passing_mean
 
 DELTA_PRIME = 0.05
-DOUBT = 0.0
+# The search hedges against validation that is too optimistic: it is right with the first chance,
+# and otherwise its risks are too low by up to the second share of the true ones.
+TRUST = 0.7
+DOUBT = 0.2
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,10 @@ class Interval:
     noise : float, default 0.0
         The standard error with which a validation mean foretells a calibration mean, at the
         default width of the interval.
+    trust : float, default 1.0
+        The chance that a validation mean misses the true risk by noise alone.
     doubt : float, default 0.0
-        How far, beyond noise, a validation mean may on average lie below the true risk.
+        How far it may lie below the true risk otherwise, beyond noise.
     """
 
     alpha_max: float
@@ -43,6 +48,7 @@ class Interval:
     needs: int
     feasible: bool
     noise: float = 0.0
+    trust: float = 1.0
     doubt: float = 0.0
 
 
@@ -55,6 +61,7 @@ def interval(
     delta: float,
     delta_prime: float = DELTA_PRIME,
     std: float | None = None,
+    trust: float = 1.0,
     doubt: float = 0.0,
 ) -> Interval:
     """Compute one risk's part of the region of interest: where the test will be a close call.
@@ -74,8 +81,10 @@ def interval(
     std : float, optional
         The standard deviation of the losses, on the unit scale, for tests that profit from a small
         one.
+    trust : float, default 1.0
+        The chance that validation is not too optimistic.
     doubt : float, default 0.0
-        By what share of the true risk validation may on average be too optimistic.
+        Up to what share of the true risk it is too optimistic otherwise.
 
     Returns
     -------
@@ -111,6 +120,7 @@ def interval(
         needs=needs,
         feasible=True,
         noise=risk.width * noise,
+        trust=trust,
         doubt=doubt * abs(risk.from_unit(alpha_max)),
     )
 
@@ -128,14 +138,15 @@ def region_of(
     *,
     region_family: str | None = None,
     delta_prime: float = DELTA_PRIME,
+    trust: float = 1.0,
     doubt: float = 0.0,
 ) -> list[Interval]:
     """Compute the region of interest that sample sizes and the spread of validation losses imply.
 
     ``n_calibration``: as many as validation examples where None. ``region_family``: the p-value
-    behind the bounds; that of each risk's own test where None. ``doubt``: by what share of a risk
-    validation may on average be too optimistic. A risk with an open limit has an
-    interval without edges.
+    behind the bounds; that of each risk's own test where None. ``trust``: the chance that
+    validation is not too optimistic; ``doubt``: up to what share of a risk it is otherwise. A risk
+    with an open limit has an interval without edges.
     """
     m = n_calibration or validation.n_examples
     region = []
@@ -155,6 +166,7 @@ def region_of(
             delta=validation.problem.delta,
             delta_prime=delta_prime,
             std=float(summary.standard_deviation[nearest]),
+            trust=trust,
             doubt=doubt,
         )
         region.append(part)

@@ -13,6 +13,13 @@ from riskpilot.search.model import (
 )
 from riskpilot.search.outlook import Outlook, outlook
 from riskpilot.search.pools import Pool, default_pool_size, uniform
+from riskpilot.search.racing import (
+    Guess,
+    foretold,
+    foretold_number,
+    is_odd_order,
+    is_worth_finishing,
+)
 from riskpilot.search.representatives import representative_rows
 from riskpilot.search.strategies import (
     GUIDED,
@@ -21,7 +28,7 @@ from riskpilot.search.strategies import (
     PAPER,
     Strategy,
     check_delta_prime,
-    check_doubt,
+    check_hedge,
     without_limits,
 )
 
@@ -32,6 +39,7 @@ __all__ = [
     "ONE_SIDED",
     "PAPER",
     "Front",
+    "Guess",
     "Model",
     "Observations",
     "Outlook",
@@ -40,11 +48,15 @@ __all__ = [
     "Scale",
     "Strategy",
     "check_delta_prime",
-    "check_doubt",
+    "check_hedge",
     "default_pool_size",
     "fit_model",
+    "foretold",
+    "foretold_number",
     "guided_reference",
     "hypervolume_improvement",
+    "is_odd_order",
+    "is_worth_finishing",
     "outlook",
     "representative_rows",
     "score",

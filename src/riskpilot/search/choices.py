@@ -6,7 +6,7 @@ Objectives are columns: the c risks in the problem's order, then the free object
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import ndtr
 
 from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee import Interval
@@ -74,37 +74,42 @@ def chance_to_pass(region: Sequence[Interval], lift: float) -> Callable[[FloatAr
 
     From validation data, what passes on calibration data is a random threshold, about normal around
     ``alpha_max``. Validation may also be too optimistic (a model was stopped early on it, or it is
-    of another month): by how much is unknown, and taken to be exponential. The hypervolume on this
-    scale is then how much the free objective of the choice gains on average over that threshold:
-    the region of interest with soft edges. ``lift`` moves the threshold up by that many standard
-    errors.
+    of another month). The search hedges: with a chance of ``trust`` validation is right, and
+    otherwise it is too optimistic by anything up to ``doubt``. The hypervolume on this scale is
+    then how much the free objective of the choice gains on average over all of that: the region of
+    interest with soft edges. ``lift`` moves the threshold up by that many standard errors.
     """
     noise = np.array([max(part.noise, 1e-12) for part in region])
     threshold = np.array([part.alpha_max for part in region]) + lift * noise
     doubt = np.array([part.doubt for part in region]) / noise
+    trust = np.array([part.trust for part in region])
 
     def transform(points: FloatArray) -> FloatArray:
-        return np.column_stack(
-            [_chance_above(threshold / noise - points[:, :-1] / noise, doubt), points[:, -1]]
-        )
+        gap = threshold / noise - points[:, :-1] / noise
+        missed = trust * ndtr(-gap) + (1 - trust) * _chance_above(gap, doubt)
+        return np.column_stack([missed, points[:, -1]])
 
     return transform
 
 
-def _chance_above(gap: FloatArray, doubt: FloatArray) -> FloatArray:
-    """Compute the chance that a standard normal and an exponential number exceed a gap together.
+def _chance_above(gap: FloatArray, most: FloatArray) -> FloatArray:
+    """Compute the chance that a standard normal and a uniform number exceed a gap together.
 
-    ``doubt``: the mean of the exponential one, which is left out where it is 0.
+    ``most``: the uniform number lies between 0 and it; below 0.001 it is left out.
 
     >>> _chance_above(np.array([[0.0, 0.0]]), np.array([0.0, 1.0])).round(3)
-    array([[0.5  , 0.762]])
+    array([[0.5  , 0.684]])
     """
-    gap = np.maximum(gap, -40.0)  # the chance is 1 there, and beyond
-    mean = np.maximum(doubt, 1e-3)  # below, the exponential number hardly matters
-    # The density of the normal number, tilted by the exponential one, is again a normal density.
-    tilted = np.exp(0.5 / mean**2 - gap / mean + log_ndtr(gap - 1 / mean))
-    chance: FloatArray = ndtr(-gap) + np.where(doubt > 1e-3, tilted, 0.0)
-    return np.minimum(chance, 1.0)
+    width = np.maximum(most, 1e-3)
+    gap = np.clip(gap, -40.0, width + 40.0)  # beyond, the chance is 1 or 0
+    averaged = (_integral_of_ndtr(width - gap) - _integral_of_ndtr(-gap)) / width
+    return np.where(most > 1e-3, np.clip(averaged, 0.0, 1.0), ndtr(-gap))
+
+
+def _integral_of_ndtr(x: FloatArray) -> FloatArray:
+    """Integrate the normal distribution function from minus infinity up to ``x``."""
+    integral: FloatArray = x * ndtr(x) + np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)
+    return integral
 
 
 def posterior_front(model: Model) -> FloatArray:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from riskpilot.errors import ProblemError, shown
-from riskpilot.guarantee import DELTA_PRIME, DOUBT, as_number
+from riskpilot.guarantee import DELTA_PRIME, DOUBT, TRUST, as_number
 from riskpilot.search import choices
 from riskpilot.search.choices import Front, Reference, Scale
 from riskpilot.search.pools import Pool, ends_and_latin_hypercube, uniform
@@ -41,8 +41,10 @@ class Strategy:
         The p-value whose bounds make the region of interest; by default the risk's own.
     delta_prime : float, default 0.05
         The width of the region of interest; smaller is wider.
-    doubt : float, default 0.0
-        By what share of a risk validation may on average be too optimistic; 0 trusts it.
+    trust : float, default 0.7
+        The chance that validation is not too optimistic; 1 trusts it.
+    doubt : float, default 0.2
+        Up to what share of a risk validation is too optimistic otherwise.
 
     Raises
     ------
@@ -65,6 +67,7 @@ class Strategy:
     avoid_repeats: bool = True
     region_family: str | None = None
     delta_prime: float = DELTA_PRIME
+    trust: float = TRUST
     doubt: float = DOUBT
 
     def __post_init__(self) -> None:
@@ -87,7 +90,7 @@ class Strategy:
                 f"but it is {shown(family)}. Leave it out for the risk's own test."
             )
         check_delta_prime(self.delta_prime)
-        check_doubt(self.doubt)
+        check_hedge(self.trust, self.doubt)
 
 
 def check_delta_prime(delta_prime: float) -> None:
@@ -99,12 +102,18 @@ def check_delta_prime(delta_prime: float) -> None:
         )
 
 
-def check_doubt(doubt: float) -> None:
-    """Refuse a doubt about validation that is no share."""
+def check_hedge(trust: float, doubt: float) -> None:
+    """Refuse a trust in validation that is no chance, and a doubt about it that is no share."""
+    if not 0 <= (number if (number := as_number(trust)) is not None else -1) <= 1:
+        raise ProblemError(
+            f"trust is the chance that validation is not too optimistic and must lie in [0, 1], "
+            f"but it is {shown(trust)}. Use trust=0.7, or 1 to trust validation."
+        )
     if not 0 <= (number if (number := as_number(doubt)) is not None else -1) < 1:
         raise ProblemError(
-            f"doubt is the share of a risk by which validation may on average be too optimistic "
-            f"and must lie in [0, 1), but it is {shown(doubt)}. Use doubt=0.03, or 0 to trust it."
+            f"doubt is the share of a risk up to which validation may be too optimistic and must "
+            f"lie in [0, 1), but it is {shown(doubt)}. Use doubt=0.2, or trust=1 to trust "
+            f"validation."
         )
 
 
@@ -130,6 +139,7 @@ PAPER = Strategy(
     avoid_repeats=False,
     region_family="hoeffding_bentkus",
     delta_prime=1e-4,
+    trust=1.0,
     doubt=0.0,
 )
 ONE_SIDED = replace(PAPER, reference=choices.one_sided_reference)

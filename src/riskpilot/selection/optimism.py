@@ -39,12 +39,16 @@ def optimism_in_words(
             f"calibration data for the candidate in the middle, {missed[middle]:.1f} standard "
             f"errors apart. The promise stands, but candidates were picked by numbers that were "
             f"too good: validate on examples that models were not tuned or stopped on and that "
-            f"are as recent, or tell a search: GuidedSampler(problem, doubt={_doubt(low, high)})."
+            f"are as recent, or tell a search: GuidedSampler(problem, trust=0, "
+            f"doubt={_doubt(low, high)})."
         )
     return before + "\n".join(lines) if lines else ""
 
 
 def _doubt(low: float, high: float) -> float:
-    """Suggest a doubt that expects what was seen: the share by which validation was too low."""
+    """Suggest a doubt that expects what was seen: twice the share by which validation was low.
+
+    A search takes anything up to the doubt for equally likely.
+    """
     share = (high - low) / abs(high) if high else 0.5
-    return round(float(np.clip(share, 0.05, 0.5)), 2)
+    return round(float(np.clip(2 * share, 0.1, 0.9)), 2)

@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from threading import TIMEOUT_MAX
 from typing import Any, Literal
 
@@ -18,8 +18,10 @@ from riskpilot.losses import Evaluation, read_ids
 from riskpilot.problem import Problem
 from riskpilot.study.kept.attributes import ERROR_KEY, problem_of
 from riskpilot.study.kept.records import RECORD_KEY, Record
+from riskpilot.study.kept.stopped import STOPPED_KEY
 from riskpilot.study.kept.trial_losses import read_calibration, read_validation
 from riskpilot.study.kept.unsent import UnsentRecords
+from riskpilot.study.racing import Blocks, Race
 from riskpilot.study.storages import (
     StorageUnreachableError,
     address_of,
@@ -32,7 +34,7 @@ from riskpilot.study.telling import Recorder, optuna_values
 
 logger = logging.getLogger("riskpilot")
 
-Evaluate = Callable[[optuna.Trial], Evaluation]
+Evaluate = Callable[[optuna.Trial], Evaluation | Blocks]
 
 # What a storage raises is not blamed on the evaluation: its trial is not marked as failed for it.
 _OF_THE_STORAGE = (StorageUnreachableError, StorageInternalError, UpdateFinishedTrialError)
@@ -57,7 +59,10 @@ def objective(
     study : optuna.Study
         A study made by `create_study`.
     evaluate : callable
-        A function of a trial that returns an `Evaluation`.
+        A function of a trial that returns an `Evaluation`, or a generator that yields the losses
+        of one block of validation examples after the other, always in the same order, and returns
+        the calibration losses. One that can no longer become the choice is stopped: its trial is
+        pruned, the search learns from what it showed, and it is no candidate.
     validation_ids : sequence or array, optional
         The ids of the validation examples: one for each, no two alike, and the same in every
         trial.
@@ -116,11 +121,18 @@ def objective(
     recorder, unsent = Recorder(study, problem, ids), UnsentRecords(study)
 
     def record(trial: optuna.Trial) -> tuple[float, ...]:
+        if STOPPED_KEY in trial.user_attrs:
+            raise optuna.TrialPruned("a worker that died had stopped it")
         written = _recovered(study, problem, trial, unsent)
         try:
             if written is None:
                 evaluation = within(time_limit, evaluate, trial)
-                written = recorder.write(trial, evaluation)
+                if isinstance(evaluation, Generator):
+                    race = Race(study, trial)
+                    written = recorder.write(trial, race.run(evaluation, time_limit))
+                    race.keep_course()
+                else:
+                    written = recorder.write(trial, evaluation)
         except (optuna.TrialPruned, *_OF_THE_STORAGE):
             raise
         except Exception as error:

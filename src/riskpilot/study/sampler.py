@@ -24,7 +24,7 @@ from riskpilot.search import (
     Strategy,
     acquisition,
     check_delta_prime,
-    check_doubt,
+    check_hedge,
     default_pool_size,
     guided_reference,
     outlook,
@@ -35,9 +35,9 @@ from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.trials import (
     PROPOSAL_KEY,
     finished_with_losses,
-    has_losses,
     study_space,
     trials_of,
+    was_evaluated,
 )
 from riskpilot.study.proposals import best_new_point
 from riskpilot.study.space import Space, from_unit
@@ -69,9 +69,12 @@ class GuidedSampler(BaseSampler):
         The size of the initial pool; by default 2 for one parameter, 7 for two, 15 for more.
     delta_prime : float, optional
         The width of the region of interest; smaller is wider. By default that of the strategy.
+    trust : float, optional
+        The chance that validation is not too optimistic; 1 trusts it. By default that of the
+        strategy, 0.7 for `GUIDED`.
     doubt : float, optional
-        By what share of a risk validation may on average be too optimistic, for instance because
-        models were stopped early on it; 0 trusts it. By default that of the strategy.
+        Up to what share of a risk validation is too optimistic otherwise, for instance because
+        models were stopped early on it. By default that of the strategy, 0.2 for `GUIDED`.
     seed : int, optional
         The same seed gives the same proposals; by default one is drawn.
     strategy : Strategy, default GUIDED
@@ -99,19 +102,21 @@ class GuidedSampler(BaseSampler):
         *,
         n_startup_trials: int | None = None,
         delta_prime: float | None = None,
+        trust: float | None = None,
         doubt: float | None = None,
         seed: int | None = None,
         strategy: Strategy = GUIDED,
         n_calibration: int | None = None,
     ) -> None:
         _check_settings(problem, n_startup_trials, delta_prime, n_calibration, seed, strategy)
-        if doubt is not None:
-            check_doubt(doubt)
+        trust = strategy.trust if trust is None else trust
+        doubt = strategy.doubt if doubt is None else doubt
+        check_hedge(trust, doubt)
         self._problem = problem
         self._n_startup_trials = n_startup_trials
         self._strategy = strategy
         self._delta_prime = float(strategy.delta_prime if delta_prime is None else delta_prime)
-        self._doubt = float(strategy.doubt if doubt is None else doubt)
+        self._trust, self._doubt = float(trust), float(doubt)
         self._n_calibration = n_calibration
         fresh = int(np.random.default_rng().integers(2**31))
         self._seed = fresh if seed is None else int(seed)
@@ -263,7 +268,7 @@ class GuidedSampler(BaseSampler):
         problem = problem_of(study, otherwise=self._problem)
         trials, search_space = trials_of(study), study_space(study)
         pool = self._pool_size(search_space)
-        n_done = len(finished_with_losses(trials))
+        n_done = sum(map(was_evaluated, trials))
         if problem.has_open_limits or not search_space or n_done < max(pool, 2):
             return None
         with one_thread():
@@ -290,6 +295,7 @@ class GuidedSampler(BaseSampler):
             n_calibration or self._n_calibration,
             region_family=self._strategy.region_family,
             delta_prime=self._delta_prime,
+            trust=self._trust,
             doubt=self._doubt,
         )
 
@@ -345,8 +351,8 @@ def sampler_for(study: optuna.Study, problem: Problem, seed: int) -> GuidedSampl
 
 
 def _enough(trials: Iterable[FrozenTrial]) -> bool:
-    """Tell whether there are two finished trials with losses, of which a search can learn."""
-    return len(list(itertools.islice(filter(has_losses, trials), 2))) == 2
+    """Tell whether there are two finished trials of which a search can learn."""
+    return len(list(itertools.islice(filter(was_evaluated, trials), 2))) == 2
 
 
 def search_snapshot(study: optuna.Study, problem: Problem) -> SearchOutline | None:

@@ -16,19 +16,23 @@ class StopWhenSettled:
 
     A callback for ``study.optimize``. After each trial it asks the sampler by how much the free
     objective of the choice is expected to fall with one more evaluation, and ends the study when
-    that is below ``gain`` twice in a row. It never ends a study before something is more likely to
+    that is too little twice in a row. It never ends a study before something is more likely to
     pass on calibration data than not. Only validation data is seen, so that the guarantee holds
     however the study ends.
 
     Parameters
     ----------
-    gain : float
+    gain : float, optional
         The smallest expected gain that is worth an evaluation, in the units of the free objective.
+    share : float, optional
+        The same as a share of the best free objective so far among evaluations that are more likely
+        to pass than not. It takes the place of ``gain``.
 
     Raises
     ------
     ProblemError
-        If ``gain`` is not a number above 0.
+        If not exactly one of the two is given, or if it is not a number above 0; a share must be
+        below 1.
 
     Examples
     --------
@@ -46,14 +50,26 @@ class StopWhenSettled:
     True
     """
 
-    def __init__(self, gain: float) -> None:
-        number = as_number(gain)
-        if number is None or not number > 0:
+    def __init__(self, gain: float | None = None, *, share: float | None = None) -> None:
+        if (gain is None) == (share is None):
+            raise ProblemError(
+                "StopWhenSettled goes by a gain in the units of the free objective or by a share "
+                "of it, but got both or neither. Write StopWhenSettled(gain=0.01), or "
+                "StopWhenSettled(share=0.005)."
+            )
+        if share is None and not (as_number(gain) or 0) > 0:
             raise ProblemError(
                 f"gain is the smallest gain of the free objective that is worth an evaluation and "
                 f"must be above 0, but it is {shown(gain)}. Use about 1 % of the free objective."
             )
-        self._gain = float(number)
+        if gain is None and not 0 < (as_number(share) or 0) < 1:
+            raise ProblemError(
+                f"share is the smallest gain that is worth an evaluation, as a share of the free "
+                f"objective, and must lie between 0 and 1, but it is {shown(share)}. "
+                f"Use share=0.005."
+            )
+        # The one that was not given adds nothing to what a gain must reach.
+        self._gain, self._share = float(gain or 0), float(share or 0)
         self._looks = 0
 
     def __call__(self, study: optuna.Study, trial: FrozenTrial) -> None:
@@ -64,7 +80,11 @@ class StopWhenSettled:
                 f"has a {type(study.sampler).__name__}. Leave sampler out of create_study."
             )
         ahead = study.sampler.outlook(study)
-        settled = ahead is not None and ahead.free is not None and ahead.gain < self._gain
+        settled = (
+            ahead is not None
+            and ahead.free is not None
+            and ahead.gain < self._gain + self._share * abs(ahead.free)
+        )
         self._looks = self._looks + 1 if settled else 0
         if self._looks >= _LOOKS:
             study.stop()

@@ -15,6 +15,7 @@ from riskpilot.problem import Problem
 from riskpilot.search import Outlook
 from riskpilot.study.kept.attributes import ERROR_KEY, problem_of, settings_of
 from riskpilot.study.kept.records import Record, validation_of
+from riskpilot.study.kept.stopped import stopped_of, was_stopped
 from riskpilot.study.kept.trials import finished_among, n_calibration_of, trials_of
 from riskpilot.study.questions.question_ledger import ledger, outcomes
 from riskpilot.study.sampler import GuidedSampler
@@ -42,6 +43,14 @@ class Running:
     number: int
     seconds: float
     config: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RacingStatus:
+    """What races saved: how many trials were stopped, and the share of examples left out by it."""
+
+    stopped: int
+    saved: float
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,8 @@ class Status:
     carry no losses and cannot be selected; ``seconds``: the time that all evaluations took
     together; ``running``: the trials under way, longest first; ``heartbeats``: whether the storage
     knows which of them are alive; ``spent``: the shares of delta used so far; ``outlook``: what one
-    more evaluation is expected to bring, where the search can tell.
+    more evaluation is expected to bring, where the search can tell; ``racing``: what races saved,
+    where some trial was stopped.
     """
 
     study: str
@@ -115,6 +125,7 @@ class Status:
     questions: tuple[QuestionStatus, ...]
     spent: float
     outlook: Outlook | None
+    racing: RacingStatus | None
 
     def to_json(self) -> dict[str, Any]:
         """Write the status as plain JSON; what JSON does not have becomes a text."""
@@ -147,7 +158,18 @@ def study_status(study: optuna.Study) -> Status:
         questions=questions,
         spent=sum(question.spend for question in questions),
         outlook=_outlook(study),
+        racing=_racing(trials, len(records)),
     )
+
+
+def _racing(trials: Sequence[FrozenTrial], n_whole: int) -> RacingStatus | None:
+    """Count what races saved, of all examples of stopped trials and of whole evaluations."""
+    stopped = [stopped_of(trial) for trial in trials if was_stopped(trial)]
+    if not stopped:
+        return None
+    k = stopped[0].n_examples
+    left_out = sum(each.n_examples - each.n_evaluated for each in stopped)
+    return RacingStatus(len(stopped), left_out / (k * (len(stopped) + n_whole)))
 
 
 def _outlook(study: optuna.Study) -> Outlook | None:

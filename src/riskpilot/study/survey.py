@@ -20,14 +20,10 @@ from riskpilot.search import (
     representative_rows,
     values_and_variances,
 )
-from riskpilot.study.kept.records import Record, validation_of
+from riskpilot.study.kept.records import Record, record_of, validation_of
 from riskpilot.study.kept.remembered import Remembered
-from riskpilot.study.kept.trials import (
-    finished_among,
-    finished_with_losses,
-    n_calibration_of,
-    nothing_new,
-)
+from riskpilot.study.kept.stopped import stopped_of, was_stopped
+from riskpilot.study.kept.trials import n_calibration_of, nothing_new, was_evaluated
 from riskpilot.study.space import Space, to_unit
 
 Region = Callable[[ValidationLosses, int | None], list[Interval]]
@@ -53,7 +49,7 @@ def branched_space(
     trials: Iterable[FrozenTrial], search_space: Mapping[str, BaseDistribution]
 ) -> Space:
     """Return a space that knows which parameters are active where, as finished trials show it."""
-    return Space(search_space).learned_from(_points(finished_with_losses(trials), search_space))
+    return Space(search_space).learned_from(_points(_evaluated(trials), search_space))
 
 
 def survey(
@@ -69,18 +65,27 @@ def survey(
     ``cover``: points that cover the space, (n, d). Of more than ``most`` trials, those that tell
     most are fitted. Trials that are not finished are left to `with_pending`.
     """
-    done = finished_with_losses(trials)
+    done = _evaluated(trials)
     points = _points(done, space.distributions)
     x = space.encode(points)
     rows = _rows(problem, done, x, space.encode(cover), region_of, most)
-    records = _records(done, rows)
-    validation = validation_of(problem, records)
-    nothing_yet = np.empty((0, x.shape[1]))
-    observations = Observations(x[rows], *values_and_variances(validation), nothing_yet)
+    if was_stopped(done[rows[0]]):  # whole evaluations come first, and one shows what passes
+        rows = np.insert(rows, 0, 0)
+    chosen = [done[row] for row in rows]
+    whole = _whole(chosen)
+    validation = validation_of(problem, whole)
+    values, variances = values_and_variances(validation)
+    stopped = [stopped_of(trial) for trial in chosen[len(whole) :]]
+    observations = Observations(
+        x[rows],
+        np.vstack([values, *(each.values for each in stopped)]),
+        np.vstack([variances, *(each.variances for each in stopped)]),
+        np.empty((0, x.shape[1])),
+    )
     return Survey(
         space,
         fit_model(observations),
-        region_of(validation, n_calibration_of(records, None)),
+        region_of(validation, n_calibration_of(whole, None)),
         points,
         frozenset(trial.number for trial in done),
     )
@@ -118,15 +123,27 @@ def _rows(
     if len(done) <= most:
         return rows
     # Sample sizes and spread of losses make the region, and evenly picked trials show both.
-    some = _records(done, rows[:: math.ceil(len(done) / most)])
+    some = _whole(done[:: math.ceil(len(done) / most)])
     region = region_of(validation_of(problem, some), n_calibration_of(some, None))
-    values = np.array([trial.values for trial in done])  # validation risks and free objective
+    values = np.array([_values(trial) for trial in done])  # validation risks and free objective
     return representative_rows(x, values, region, cover, most)
 
 
-def _records(done: Sequence[FrozenTrial], rows: IntArray) -> Sequence[Record]:
-    """Read the records of some trials."""
-    return finished_among(done[row] for row in rows).records
+def _evaluated(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
+    """Return the trials that a search learns from, whole evaluations first."""
+    found = list(filter(was_evaluated, trials))
+    return sorted(found, key=was_stopped)
+
+
+def _whole(done: Sequence[FrozenTrial]) -> list[Record]:
+    """Read the records of those trials that are whole, and not of those that a race stopped."""
+    records = [record_of(trial) for trial in done if not was_stopped(trial)]
+    return [record for record in records if record is not None]
+
+
+def _values(trial: FrozenTrial) -> Sequence[float]:
+    """Return the validation risks and the free objective of a trial."""
+    return stopped_of(trial).values if was_stopped(trial) else trial.values
 
 
 def _points(

@@ -17,7 +17,8 @@ from optuna.trial import FrozenTrial, TrialState
 from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import as_number
 from riskpilot.study.creation import load_study
-from riskpilot.study.kept.trials import has_losses
+from riskpilot.study.kept.stopped import was_stopped
+from riskpilot.study.kept.trials import was_evaluated
 from riskpilot.study.objectives import Evaluate, objective
 from riskpilot.study.storages import (
     GRACE_SECONDS,
@@ -174,8 +175,10 @@ def _one_trial(
             raise
         logger.warning("Trial %d was finished by another worker meanwhile", asked[0].number)
         return None
-    state = get_trial(study, asked[0]).state
-    return None if state == TrialState.PRUNED else state
+    ended = get_trial(study, asked[0])
+    if was_stopped(ended):
+        return TrialState.COMPLETE
+    return None if ended.state == TrialState.PRUNED else ended.state
 
 
 def _is_later(trial: FrozenTrial, number: int) -> bool:
@@ -184,6 +187,6 @@ def _is_later(trial: FrozenTrial, number: int) -> bool:
 
 
 def _counts(trials: Sequence[FrozenTrial]) -> tuple[int, int]:
-    """Count the trials that are finished with their losses, and those that are running."""
+    """Count the trials that are evaluated, as far as is worth it, and those that are running."""
     going = sum(trial.state == TrialState.RUNNING for trial in trials)
-    return sum(map(has_losses, trials)), going
+    return sum(map(was_evaluated, trials)), going

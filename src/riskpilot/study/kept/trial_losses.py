@@ -51,7 +51,7 @@ def store_evaluation(
     that is known.
     """
     store = store_of(study)
-    validation_table = _one_row(problem, evaluation.validation, "validation")
+    validation_table = one_row(problem, evaluation.validation, "validation")
     validation_losses(problem, validation_table)
     validation_blob = _encode(problem, validation_table)
     validation = validation_losses(problem, decode(validation_blob))
@@ -59,7 +59,7 @@ def store_evaluation(
     ids.check_size("validation", validation.n_examples)
     calibration_blob = found = None
     if evaluation.calibration is not None:
-        calibration_table = _one_row(problem, evaluation.calibration, "calibration")
+        calibration_table = one_row(problem, evaluation.calibration, "calibration")
         calibration_losses(problem, calibration_table)
         calibration_blob = _encode(problem, calibration_table)
         calibration = calibration_losses(problem, decode(calibration_blob))
@@ -142,7 +142,7 @@ def write_calibration(
 
     Only `select` calls this, after the plan.
     """
-    table = _one_row(problem, losses, "calibration")
+    table = one_row(problem, losses, "calibration")
     calibration_losses(problem, table)
     blob = _encode(problem, table)
     stored = decode(blob)
@@ -163,7 +163,7 @@ def _encode(problem: Problem, table: Mapping[str, Array]) -> bytes:
     return encode(table, {risk.name: (risk.low, risk.high) for risk in problem.risks})
 
 
-def _one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Array]:
+def one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Array]:
     """Make a table of one row of one configuration's losses; a free objective may be a number."""
     check_names(losses, split)
     conditional = {risk.name for risk in problem.risks if risk.conditional}

@@ -10,6 +10,7 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.study.kept.records import RECORD_KEY, Record, record_of
+from riskpilot.study.kept.stopped import was_stopped
 from riskpilot.study.storages import trials_of
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "split_trials",
     "study_space",
     "trials_of",
+    "was_evaluated",
 ]
 
 # The configuration that a trial is about to try, for other workers to see before it has begun.
@@ -71,7 +73,7 @@ class _SpaceSoFar:
         """Look at what is new among all trials, and return the parameters by their names."""
         n_settled = self._n_settled
         for place, trial in enumerate(trials[n_settled:], n_settled):
-            if trial.state == TrialState.COMPLETE:
+            if trial.state == TrialState.COMPLETE or was_stopped(trial):
                 for name, distribution in trial.distributions.items():
                     if self._found.setdefault(name, distribution) != distribution:
                         self._changing.add(name)
@@ -117,6 +119,11 @@ def has_losses(trial: FrozenTrial) -> bool:
     return trial.state == TrialState.COMPLETE and trial.user_attrs.get(RECORD_KEY) is not None
 
 
+def was_evaluated(trial: FrozenTrial) -> bool:
+    """Tell whether the search learns from a trial: it carries losses, or was stopped in a race."""
+    return has_losses(trial) or was_stopped(trial)
+
+
 def nothing_new(
     trials: Sequence[FrozenTrial],
     is_whole: Callable[[Mapping[str, Any]], bool],
@@ -139,7 +146,7 @@ def nothing_new(
         if trial.number in known:
             continue
         failed = trial.state == TrialState.FAIL and trial.number not in retried
-        if failed or trial.state in _TO_BE_EVALUATED or has_losses(trial):
+        if failed or trial.state in _TO_BE_EVALUATED or was_evaluated(trial):
             proposed = trial.system_attrs.get(PROPOSAL_KEY)
             params = {**(proposed if isinstance(proposed, Mapping) else {}), **trial.params}
             if is_whole(params):

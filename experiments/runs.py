@@ -1,0 +1,60 @@
+"""What experiments on searches share: their tasks by name, and the processes that run them.
+
+Choices about the default are made on the tuning tasks; the others only report.
+"""
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
+from typing import TypeVar
+
+from rich.progress import track
+
+from experiments.tuning.problems import problems
+from riskpilot.bench import cells
+from riskpilot.bench.tasks import Task
+
+Run = TypeVar("Run")
+Result = TypeVar("Result")
+
+TUNING = (
+    "tuning: fairness, training seed 0",
+    "tuning: vae",
+    "tuning: synthetic, d = 1",
+    "tuning: synthetic, d = 2, two risks",
+    "tuning: synthetic, d = 3",
+    "tuning: cliffs in steps, d = 3",
+)
+REPORTED = (
+    "celeba",
+    "early_exit",
+    "fairness",
+    "pruning",
+    "selective_celeba",
+    "selective_waterbirds",
+    "waterbirds",
+)
+
+
+def role(name: str) -> str:
+    """Tell whether a task is for tuning or for reporting."""
+    return "tuning" if name in TUNING else "reported"
+
+
+@lru_cache(maxsize=4)
+def loaded(name: str, seed: int) -> Task:
+    """Load a task by its name; tasks with several versions have one for each seed."""
+    if name in REPORTED:
+        return cells.load(name, cells.variant_of(name, seed))
+    rest = name.removeprefix("tuning: ")
+    return next(one for one in problems(seed + 1) if one.name == rest).at(seed)
+
+
+def in_processes(
+    function: Callable[[Run], Result], runs: Sequence[Run], n_jobs: int
+) -> Iterator[Result]:
+    """Apply a function to every run, in several processes; the results are in order."""
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n_jobs, mp_context=spawn) as pool:
+        yield from track(pool.map(function, runs, chunksize=1), "runs", total=len(runs))

@@ -1,0 +1,152 @@
+"""Races: evaluations that bring their losses block by block, and stop where their side is clear."""
+
+import time
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import numpy as np
+import optuna
+
+from riskpilot.common import within
+from riskpilot.common.arrays import Array
+from riskpilot.errors import LossError
+from riskpilot.losses import Evaluation, LossMapping, validation_losses
+from riskpilot.study.kept.attributes import problem_of
+from riskpilot.study.kept.stopped import keep_course, keep_stopped
+from riskpilot.study.kept.trial_losses import one_row
+from riskpilot.study.rivals import Rivals, rivals_of
+
+Blocks = Generator[LossMapping, None, Any]
+"""What an evaluation is that may be stopped: it yields losses and returns those of calibration."""
+
+
+class Race:
+    """One evaluation block by block. ``trial``: the running trial that it is of."""
+
+    def __init__(self, study: optuna.Study, trial: optuna.Trial) -> None:
+        self._study = study
+        self._trial = trial
+        self._problem = problem_of(study)
+        self._parts: dict[str, list[Array]] = {}
+        self._course: list[tuple[int, float]] = []
+        self._rivals: Rivals | None = None
+        self._n = 0
+
+    def run(self, blocks: Blocks, time_limit: float | None) -> Evaluation:
+        """Run a generator to its end, and return the whole evaluation.
+
+        `optuna.TrialPruned` is raised where its trial was stopped, after the generator was closed
+        and the trial says what it showed. The generator may take ``time_limit`` seconds in all.
+        """
+        spent = 0.0
+        while True:
+            began = time.monotonic()
+            found, has_ended = within(time_limit, _next, blocks, spent)
+            spent += time.monotonic() - began
+            if has_ended:
+                return self._evaluation(found)
+            try:
+                self._add(found)
+            except BaseException:
+                blocks.close()
+                raise
+
+    def keep_course(self) -> None:
+        """Note on the trial how a free objective that is a number went from block to block."""
+        if self._course:
+            keep_course(self._study, self._trial, self._course)
+
+    def _add(self, block: object) -> None:
+        """Take the losses of the next examples; `optuna.TrialPruned` where they settle it."""
+        losses = self._checked(block)
+        free = self._problem.minimize
+        self._n += next(len(values) for values in losses.values() if values.ndim)
+        for name, values in losses.items():
+            self._parts.setdefault(name, []).append(values)
+        if free in losses and not losses[free].ndim:
+            self._course.append((self._n, float(losses[free])))
+        if self._rivals is None:
+            self._rivals = rivals_of(self._study, self._problem, self._trial)
+        k = self._rivals.n_examples
+        if k is None or self._n == k:
+            return
+        if self._n > k:
+            raise LossError(
+                f"Every trial of a study is evaluated on the same validation examples, but the "
+                f"blocks of trial {self._trial.number} have {self._n:,} so far where the first "
+                f"trial had {k:,}. Use one validation set, in one order."
+            )
+        if free not in losses:
+            return
+        joined = self._joined()
+        seen = validation_losses(self._problem, one_row(self._problem, joined, "validation"))
+        stopped = self._rivals.beat(seen, self._course or joined[free])
+        if stopped is not None:
+            keep_stopped(self._study, self._trial, stopped)
+            raise optuna.TrialPruned(f"its side was clear after {self._n:,} of {k:,} examples")
+
+    def _checked(self, block: object) -> dict[str, Array]:
+        """Return a block as arrays if it has losses of the same names and examples everywhere.
+
+        A free objective that is a number becomes an array without an axis.
+        """
+        number = self._trial.number
+        if not isinstance(block, Mapping):
+            raise LossError(
+                f"A generator yields mappings from names to the losses of the next examples, but "
+                f"that of trial {number} yielded a {type(block).__name__}. Write "
+                f'yield {{"{self._problem.names[0]}": array, ...}}.'
+            )
+        if self._parts and block.keys() != self._parts.keys():
+            raise LossError(
+                f"Every block has losses under the same names, but one of trial {number} has "
+                f"{sorted(map(str, block))} where the first had {sorted(map(str, self._parts))}. "
+                f"Yield all of them with every block."
+            )
+        rows = one_row(self._problem, block, "validation")
+        losses = {name: values[0, ...] for name, values in rows.items()}
+        sizes = {
+            name: values.size if values.ndim else 0
+            for name, values in losses.items()
+            if name != self._problem.minimize or values.ndim
+        }
+        if len(set(sizes.values())) != 1 or 0 in sizes.values():
+            raise LossError(
+                f"A block has one loss per example under every name, but one of trial {number} has "
+                f"{sizes or 'none'}. Yield arrays of equal length; only the free objective may be "
+                f"a number."
+            )
+        return losses
+
+    def _joined(self) -> dict[str, Array]:
+        """Join the blocks so far; of a free objective that is a number, the latest counts."""
+        return {
+            name: np.concatenate(parts) if parts[0].ndim else parts[-1]
+            for name, parts in self._parts.items()
+        }
+
+    def _evaluation(self, returned: object) -> Evaluation:
+        """Make the whole evaluation; ``returned``: what the generator returned at its end."""
+        if returned is None or isinstance(returned, Mapping):
+            return Evaluation(self._joined(), returned)
+        if not isinstance(returned, Evaluation):
+            raise LossError(
+                f"A generator returns its calibration losses, or an Evaluation, but that of trial "
+                f"{self._trial.number} returned a {type(returned).__name__}. Write return "
+                f'{{"{self._problem.names[0]}": array}}.'
+            )
+        if returned.judge is not None:
+            raise LossError(
+                f"Scores of a judge come with an evaluation that is returned whole, but that of "
+                f"trial {self._trial.number} is a generator. Write return rp.Evaluation(validation,"
+                f" calibration, judge=...) without a yield."
+            )
+        return Evaluation({**self._joined(), **returned.validation}, returned.calibration)
+
+
+def _next(blocks: Blocks) -> tuple[Any, bool]:
+    """Return the next block, or what a generator returned; and whether it has ended."""
+    try:
+        return next(blocks), False
+    except StopIteration as end:
+        return end.value, True

@@ -1,0 +1,126 @@
+"""What a trial in a race competes with: the whole evaluations of its study, on validation data."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import optuna
+from optuna.trial import FrozenTrial
+
+from riskpilot.common.arrays import Array, FloatArray
+from riskpilot.guarantee import DOUBT, TRUST, Interval, region_of
+from riskpilot.losses import ValidationLosses, validation_losses
+from riskpilot.problem import Problem
+from riskpilot.search import Guess, foretold, foretold_number, is_odd_order, is_worth_finishing
+from riskpilot.statistics import Mean
+from riskpilot.study.kept.attributes import SAFE_KEY, settings_of
+from riskpilot.study.kept.records import record_of, validation_of
+from riskpilot.study.kept.stopped import Course, Stopped, course_of
+from riskpilot.study.kept.trial_losses import read_validation
+from riskpilot.study.kept.trials import finished_with_losses, n_calibration_of, trials_of
+from riskpilot.study.space import to_unit
+
+# So many of the nearest whole evaluations tell how the first examples differ from all of them.
+_NEIGHBOURS = 4
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """The whole evaluations that a trial competes with.
+
+    ``n_examples``: how many validation examples they have, None where there is none; ``known``:
+    their objectives, (n, c + 1); ``region``: what passes, empty where nothing can be judged. Of
+    the r nearest: ``losses`` by name, (r, n_examples), and ``courses``, how a free objective that
+    is a number went, with its last value.
+    """
+
+    n_examples: int | None = None
+    known: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    region: Sequence[Interval] = ()
+    losses: Mapping[str, FloatArray] = field(default_factory=dict)
+    courses: Sequence[tuple[Course, float]] = ()
+
+    def beat(self, seen: ValidationLosses, free: Course | Array) -> Stopped | None:
+        """Return what a trial showed if it can no longer become the choice; None while it may.
+
+        ``seen``: its losses so far; ``free``: its free objective, by example or as a course.
+        """
+        n, k = seen.n_examples, self.n_examples
+        assert k is not None
+        if not self.region or any(is_odd_order(self.losses[name], n) for name in seen.risks):
+            return None
+        guesses = [
+            foretold(losses.rows([0])[0], self.losses[name]) for name, losses in seen.risks.items()
+        ]
+        guesses.append(self._free(seen.problem.minimize, free))
+        if is_worth_finishing(guesses, self.known, self.region):
+            return None
+        # All k examples are a sample, too: what they show differs from the truth by this much.
+        of_sample = np.append(seen.standard_errors[0], _or_zero(seen.free_error)) * math.sqrt(n / k)
+        errors = np.hypot([guess.error for guess in guesses], of_sample).tolist()
+        known = [error if math.isfinite(error) else None for error in errors]
+        return Stopped([guess.value for guess in guesses], known, n, k)
+
+    def _free(self, name: str, free: Course | Array) -> Guess:
+        """Foretell the free objective from what it is on the first examples."""
+        assert self.n_examples is not None
+        if not isinstance(free, list):
+            nothing = np.empty((0, self.n_examples))
+            return foretold(np.asarray(free, dtype=np.float64), self.losses.get(name, nothing))
+        n, value = free[-1]
+        changes = [last - dict(course)[n] for course, last in self.courses if n in dict(course)]
+        return foretold_number(value, np.array(changes))
+
+
+def _or_zero(errors: FloatArray | None) -> float:
+    """Return the standard error of one configuration, 0 for a number."""
+    return 0.0 if errors is None else float(errors[0])
+
+
+def rivals_of(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Rivals:
+    """Collect what a running trial competes with.
+
+    There is nothing to judge by for the safe configuration, before a trial is whole and has losses
+    that differ, with open limits, where nothing can pass, and where a risk is no plain mean.
+    """
+    plain = all(risk.statistic == Mean() and risk.weights is None for risk in problem.risks)
+    done = finished_with_losses(trials_of(study))
+    records = [record for record in map(record_of, done) if record is not None]
+    if not records:
+        return Rivals()
+    k, free = records[0].n_validation, problem.minimize
+    if not plain or problem.has_open_limits or SAFE_KEY in trial.user_attrs:
+        return Rivals(k)
+    validation = validation_of(problem, records)
+    n_calibration = n_calibration_of(records, settings_of(study).get("n_calibration"))
+    region = region_of(validation, n_calibration, trust=TRUST, doubt=DOUBT)
+    if not all(part.feasible and part.noise > 0 for part in region):
+        return Rivals(k)
+    near = _nearest(done, trial)
+    tables = [read_validation(study, problem, other) for other in near]
+    read = [validation_losses(problem, table) for table in tables]
+    losses = {
+        name: np.vstack([each.risks[name].rows([0]) for each in read]) for name in problem.names
+    }
+    if all(np.shape(table[free]) == (1, k) for table in tables):
+        losses[free] = np.vstack([np.asarray(table[free], dtype=np.float64) for table in tables])
+    courses = [
+        (course_of(other), float(each.free[0])) for other, each in zip(near, read, strict=True)
+    ]
+    return Rivals(k, validation.objectives, region, losses, courses)
+
+
+def _nearest(done: Sequence[FrozenTrial], trial: optuna.Trial) -> list[FrozenTrial]:
+    """Return the finished trials whose configurations are nearest; a missing parameter is far."""
+
+    def distance(other: FrozenTrial) -> float:
+        gaps = [
+            to_unit(dist, trial.params[name]) - to_unit(dist, other.params[name])
+            if other.distributions.get(name) == dist
+            else 1.0
+            for name, dist in trial.distributions.items()
+        ]
+        return sum(gap**2 for gap in gaps)
+
+    return sorted(done, key=distance)[:_NEIGHBOURS]

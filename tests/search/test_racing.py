@@ -1,0 +1,81 @@
+"""What is foretold of an evaluation from its first examples, and whether it is worth finishing."""
+
+import math
+
+import numpy as np
+import pytest
+
+from riskpilot.guarantee import Interval
+from riskpilot.search import Guess, foretold, foretold_number, is_odd_order, is_worth_finishing
+
+
+def draws(rng, k=800, turn=0.03, means=(0.2, 0.18, 0.22)):
+    """0/1 losses of configurations on the same examples, alike as those of neighbours are."""
+    luck = rng.random(k)
+    return np.array([(luck + turn * rng.normal(size=k)) % 1.0 < mean for mean in means], float)
+
+
+@pytest.mark.parametrize("n_neighbours", [0, 2])
+def test_a_foretold_mean_is_right_on_average_and_its_error_honest(n_neighbours):
+    rng = np.random.default_rng(0)
+    z = []
+    for _ in range(400):
+        losses = draws(rng)
+        guess = foretold(losses[0, :200], losses[1 : 1 + n_neighbours])
+        z.append((losses[0].mean() - guess.value) / guess.error)
+    assert abs(np.mean(z)) < 0.15
+    assert 0.75 < np.std(z) < 1.1
+
+
+def test_neighbours_make_what_is_foretold_more_certain():
+    losses = draws(np.random.default_rng(0))
+    alone = foretold(losses[0, :200], np.empty((0, 800)))
+    assert foretold(losses[0, :200], losses[1:]).error < 0.8 * alone.error
+
+
+def test_losses_that_do_not_count_are_left_out():
+    losses = draws(np.random.default_rng(0))
+    losses[:, ::2] = np.nan
+    with_some = foretold(losses[0, :200], losses[1:])
+    without = foretold(losses[0, 1:200:2], losses[1:, 1::2])
+    assert with_some == pytest.approx(without)
+    never = foretold(np.full(200, np.nan), losses[1:])
+    assert never.error == math.inf
+
+
+def test_equal_losses_do_not_make_certain():
+    assert foretold(np.zeros(100), np.zeros((0, 400))).error == 0.0  # nothing was ever lost
+    seen = draws(np.random.default_rng(0))
+    assert foretold(np.zeros(100), seen).error > 0.005
+
+
+def test_a_number_is_foretold_by_how_it_moved_in_neighbours():
+    assert foretold_number(0.4, np.array([0.1, 0.2])) == pytest.approx((0.55, 0.1))
+    assert foretold_number(0.4, np.array([0.1])) == (0.4, math.inf)
+
+
+def test_an_order_by_difficulty_is_noticed_and_a_random_one_is_not():
+    losses = draws(np.random.default_rng(0))
+    assert not is_odd_order(losses, 100)
+    assert is_odd_order(np.sort(losses, axis=1), 100)
+
+
+REGION = [Interval(0.2, 0.15, 0.25, 10, True, noise=0.01)]
+KNOWN = np.array([[0.05, 1.0], [0.15, 0.5]])
+
+
+@pytest.mark.parametrize(
+    ("risk", "free", "worth"),
+    [
+        (Guess(0.18, 0.01), Guess(0.4, 0.0), True),
+        (Guess(0.3, 0.01), Guess(0.1, 0.0), False),  # too risky
+        (Guess(0.3, 0.06), Guess(0.1, 0.0), True),  # not yet clear
+        (Guess(0.05, 0.01), Guess(0.6, 0.0), False),  # an earlier one is better
+        (Guess(0.05, 0.01), Guess(0.6, 0.1), True),
+        (Guess(0.3, math.inf), Guess(0.6, 0.1), True),
+        (Guess(0.18, 0.01), Guess(0.6, math.inf), True),
+        (Guess(0.3, 0.01), Guess(0.6, math.inf), False),
+    ],
+)
+def test_an_evaluation_is_finished_while_it_may_become_the_choice(risk, free, worth):
+    assert is_worth_finishing([risk, free], KNOWN, REGION) is worth
