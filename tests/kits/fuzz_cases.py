@@ -116,6 +116,7 @@ def _calibrated(source: Any, horizon: Any, losses: Any, candidates: Any = None) 
     """Add labels, and look at all that a calibration says."""
     calibration = rp.Calibration(source, horizon=horizon)
     calibration.add(losses, candidates)
+    calibration._repr_html_()
     return calibration.message, calibration.certified, calibration.needed, calibration.select()
 
 
@@ -557,7 +558,7 @@ LOSSES = (
             {name: table[name] for name in ("problem", "validation")}
             for table in (TABLES[0], TABLES[1], TABLES[3], TABLES[4])
         ),
-        use=lambda plan: (repr(plan), plan.candidates, plan.digest),
+        use=lambda plan: (repr(plan), plan._repr_html_(), plan.candidates, plan.digest),
         examples=60,
     ),
     Case(

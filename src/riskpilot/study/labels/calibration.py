@@ -25,6 +25,7 @@ from riskpilot.selection import FrozenPlan, Selection, conclude
 from riskpilot.study.as_tables import validation_table
 from riskpilot.study.kept.trials import finished
 from riskpilot.study.labels import files
+from riskpilot.study.labels.cards import calibration_card
 from riskpilot.study.labels.kept import (
     Batch,
     keep_batch,
@@ -380,3 +381,8 @@ class Calibration:
 
     def __str__(self) -> str:
         return self.message
+
+    def _repr_html_(self) -> str:
+        passed = [bool(ok) for ok in self._progress.passed]
+        told = (self.problem, self.message, self.candidates, self.labels, passed, self.needed)
+        return calibration_card(*told)
