@@ -12,7 +12,7 @@ WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)' 2>
 
 # The rooms that need nothing but the package itself and the tools of the tests.
 CORE := tests/statistics tests/problem tests/losses tests/guarantee tests/selection tests/search tests/study tests/cli
-EXTRAS := test,baselines,tasks,bench,docs,dashboard,figures,postgres,dask,ray,mlflow
+EXTRAS := test,baselines,tasks,bench,docs,dashboard,live,figures,postgres,dask,ray,mlflow
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -43,6 +43,7 @@ CALLS: dict[str, tuple[list[str], int]] = {
     "dashboard": (["adult.db"], 2),
     "demo": (["--quick", "--out", "demo"], 0),
     "gate": (["answers.csv", "--risk", "accuracy>=0.8"], 0),
+    "live": (["absent.db"], 2),
     "plan": (["--risk", "error<=0.05", "--samples", "5000", "--json"], 0),
     "recertify": (["adult.db", "--losses", "absent.csv"], 2),
     "report": (["adult.db", "--out", "page.html"], 0),

@@ -387,6 +387,12 @@ STUDIES = (
         far=tuple({"problem": problem, "seed": 0} for problem in EXTREME),
     ),
     Case("StopWhenSettled", rp.StopWhenSettled, ({"gain": 0.01}, {"share": 0.1}), examples=30),
+    Case(
+        "ShowProgress",
+        lambda study: rp.ShowProgress()(study, None),
+        ({"study": Fresh(_study)},),
+        examples=10,
+    ),
     *(
         Case(
             name,
@@ -1136,6 +1142,6 @@ COMMANDS = (
     _typed(30, ["report", "sqlite:///study.db", "--study-name", "known", "--out", "r.html"]),
 )
 # Commands that serve, train or replay: they read no input but options that the others read, too.
-NOT_TYPED = {"dashboard", "demo", "bench"}
+NOT_TYPED = {"dashboard", "live", "demo", "bench"}
 
 CASES = (*VOCABULARY, *LOSSES, *PLANS, *STUDIES, *CERTIFICATES, *WATCHES, *SKLEARN, *COMMANDS)

@@ -275,7 +275,8 @@ class GuidedSampler(BaseSampler):
             space = branched_space(trials, search_space)
             cover = space.cover(np.random.default_rng(self._seed))
             known = with_pending(self._survey(trials, problem, space, cover), trials)
-            return outlook(known.model, known.region, known.space.encode(cover), self._strategy)
+            x = known.space.encode(cover)
+            return outlook(known.model, known.region, x, self._strategy, known.fitted)
 
     def _survey(
         self,

@@ -35,7 +35,8 @@ class Survey:
     """All that a proposal needs.
 
     ``tried``: the points that were evaluated, or will bring nothing new, shape (n, d); ``known``:
-    the numbers of the trials whose results were there when the model was fitted.
+    the numbers of the trials whose results were there when the model was fitted; ``fitted``: the
+    numbers of those that it was fitted to, in the order of its observations.
     """
 
     space: Space
@@ -43,6 +44,7 @@ class Survey:
     region: list[Interval]
     tried: FloatArray
     known: frozenset[int]
+    fitted: tuple[int, ...]
 
 
 def branched_space(
@@ -88,6 +90,7 @@ def survey(
         region_of(validation, n_calibration_of(whole, None)),
         points,
         frozenset(trial.number for trial in done),
+        tuple(done[row].number for row in rows),
     )
 
 

@@ -1,16 +1,13 @@
 """Asking a study: a question is settled from validation alone, may be sealed, and then put."""
 
-import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
 from optuna.trial import FrozenTrial
 
-from riskpilot.common import parse, plain_configs
+from riskpilot.common import plain_configs, shown_steps
 from riskpilot.errors import LossError, ProblemError, StudyError, shown
 from riskpilot.guarantee import (
     Background,
@@ -27,7 +24,6 @@ from riskpilot.guarantee import (
 )
 from riskpilot.losses import (
     JudgeMapping,
-    LossMapping,
     ValidationLosses,
     calibration_losses,
     judged_risks,
@@ -38,19 +34,13 @@ from riskpilot.selection import Selection, check_limits, conclude, left_out_in_w
 from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.judges import JUDGE, judged_in, read_judges
 from riskpilot.study.kept.records import check_size, record_of, validation_of
-from riskpilot.study.kept.trial_losses import (
-    forget_calibration,
-    has_calibration,
-    joined,
-    read_calibration,
-    write_calibration,
-)
+from riskpilot.study.kept.trial_losses import joined, read_calibration
 from riskpilot.study.kept.trials import finished, space_of
+from riskpilot.study.questions.made_losses import Calibrate, forget_losses, make_losses
 from riskpilot.study.questions.question_ledger import enter, ledger, note_outcome
+from riskpilot.study.questions.stored_space import space_as_json
 from riskpilot.study.sampler import search_snapshot
 from riskpilot.study.smoothing import smoothed_risks
-
-Calibrate = Callable[[FrozenTrial], LossMapping]
 
 
 def select(
@@ -62,6 +52,7 @@ def select(
     spend: float = 1.0,
     seed: int = 0,
     smooth: bool = True,
+    show_progress: bool = False,
 ) -> Selection:
     """Test a study's candidates on calibration data and choose the best one that passes.
 
@@ -91,6 +82,9 @@ def select(
         Filter and order the candidates by estimates of their risks that lean on neighbouring
         configurations (validation data alone); False goes by the validation means, as the paper
         does.
+    show_progress : bool, default False
+        Whether the steps are shown on standard error while they last: the order of the candidates,
+        their calibration losses, the test.
 
     Returns
     -------
@@ -121,24 +115,40 @@ def select(
             f"calibrate is a function of a finished trial that returns its calibration losses, but "
             f"it is {shown(calibrate)}. Leave it out where evaluations brought their losses."
         )
-    settled = settle(study, procedure, problem, spend, seed, smooth)
+    _check_flag("show_progress", show_progress)
+    with shown_steps(show_progress) as say:
+        say("Putting the candidates in order, on validation data")
+        settled = settle(study, procedure, problem, spend, seed, smooth)
+        return _answer(study, settled, procedure, calibrate, say)
+
+
+def _answer(
+    study: optuna.Study,
+    settled: "Settled",
+    procedure: Procedure,
+    calibrate: Calibrate | None,
+    say: Callable[..., None],
+) -> Selection:
+    """Open calibration data, and answer a question that was settled; ``say``: shows the steps."""
     question, trials = settled.question, settled.trials
     tested = question.plan.problem
     candidates = [trials[row] for row in question.plan.order]
     # Everything above saw validation alone. From here on calibration is open.
-    made = [] if calibrate is None else _calibrate(study, tested, candidates, calibrate)
+    made = [] if calibrate is None else make_losses(study, tested, candidates, calibrate, say)
+    say(f"Reading the calibration losses of {len(candidates):,} candidates")
     tables = (read_calibration(study, tested, trial) for trial in candidates)
     try:
         given = joined(tested, tables, len(candidates))
         opened = calibration_losses(tested, given)
     except LossError:
-        _forget(study, candidates, made)
+        forget_losses(study, candidates, made)
         raise
     use = enter(study, question, opened.digest(), given)
     scores = None
     if question.plan.judged:
         judge = judges_of(study, candidates)
         scores = read_judge(tested, judge, len(candidates), opened.n_examples)
+    say(f"Testing {len(candidates):,} candidates on {opened.n_examples:,} examples")
     result = run_test(question.plan, opened, procedure, range(len(candidates)), scores)
     selection = conclude(question, settled.validation, result, use, background(study, settled))
     note_outcome(study, selection.certificate)
@@ -214,24 +224,6 @@ def seal(
             f"made before, or verify without one."
         )
     return make_seal(question, study.study_name, len(entries))
-
-
-def space_as_json(space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
-    """Write a search space as plain JSON; `space_from_json` reads it back."""
-    try:
-        return {name: parse(distribution_to_json(dist)) for name, dist in sorted(space.items())}
-    except (TypeError, ValueError) as error:
-        raise StudyError(
-            f"A certificate keeps the search space as JSON, but it cannot be written: {error}. "
-            f"Give finite numbers, texts, truth values or None as choices."
-        ) from None
-
-
-def space_from_json(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
-    """Read what `space_as_json` wrote."""
-    return {
-        name: json_to_distribution(json.dumps(stored)) for name, stored in sorted(space.items())
-    }
 
 
 def background(study: optuna.Study, settled: "Settled") -> Background:
@@ -328,10 +320,7 @@ def _check_question(
         )
     check_limits(asked)
     check_procedure(procedure)
-    if not isinstance(smooth, bool):
-        raise ProblemError(
-            f"smooth is True or False, but it is {shown(smooth)}. Leave it out for True."
-        )
+    _check_flag("smooth", smooth)
     if isinstance(spend, bool) or not isinstance(spend, Real) or not 0 < spend <= 1:
         raise ProblemError(
             f"spend is the share of delta that a question may use and lies in (0, 1], but it is "
@@ -345,6 +334,14 @@ def _check_question(
     return asked, float(spend)
 
 
+def _check_flag(name: str, value: object) -> None:
+    """Refuse a value that is neither True nor False."""
+    if not isinstance(value, bool):
+        raise ProblemError(
+            f"{name} is True or False, but it is {shown(value)}. Leave it out for the default."
+        )
+
+
 def judges_of(study: optuna.Study, trials: Sequence[FrozenTrial]) -> JudgeMapping:
     """Read the judge's scores of some trials, which all have some."""
     entries = []
@@ -353,37 +350,3 @@ def judges_of(study: optuna.Study, trials: Sequence[FrozenTrial]) -> JudgeMappin
         assert record is not None
         entries.append((trial.number, dict(record.artifacts[JUDGE])))
     return read_judges(study, entries)
-
-
-def _calibrate(
-    study: optuna.Study, problem: Problem, candidates: Sequence[FrozenTrial], calibrate: Calibrate
-) -> list[FrozenTrial]:
-    """Make and store the calibration losses of the candidates that have none yet; return these.
-
-    They are made once, as evaluations are: the same numbers answer every question, and an
-    auditor's. Each is stored at once, so that a calibration that breaks off goes on where it stood.
-    """
-    made = []
-    for trial in candidates:
-        if has_calibration(study, trial):
-            continue
-        losses = calibrate(trial)
-        if not isinstance(losses, Mapping):
-            raise LossError(
-                f"calibrate must return a mapping from names to losses, but it returned a "
-                f'{type(losses).__name__}. Write return {{"{problem.names[0]}": array}}.'
-            )
-        write_calibration(study, problem, trial, losses)
-        made.append(trial)
-    return made
-
-
-def _forget(
-    study: optuna.Study, candidates: Sequence[FrozenTrial], made: Sequence[FrozenTrial]
-) -> None:
-    """Forget losses of a calibration that do not go together, so that it can be corrected.
-
-    Those that an earlier question may have been answered with stay.
-    """
-    for trial in made if ledger(study) else candidates:
-        forget_calibration(study, trial)

@@ -26,7 +26,7 @@ from riskpilot.study.as_tables import study_losses, validation_table
 from riskpilot.study.kept.attributes import problem_of
 from riskpilot.study.kept.trials import finished, space_of
 from riskpilot.study.labels.kept import label_table
-from riskpilot.study.questions.asking import judges_of, space_as_json, space_from_json
+from riskpilot.study.questions.asking import judges_of
 from riskpilot.study.questions.differences import (
     differences_from_entry,
     differences_from_looks,
@@ -36,6 +36,7 @@ from riskpilot.study.questions.differences import (
     differences_from_settings,
 )
 from riskpilot.study.questions.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
+from riskpilot.study.questions.stored_space import space_as_json, space_from_json
 from riskpilot.study.questions.trusting import trusted_parts
 from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.tables import LossTable
