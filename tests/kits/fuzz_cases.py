@@ -112,10 +112,18 @@ def _frozen() -> rp.FrozenPlan:
     return rp.freeze(PROBLEM, validation=validation)
 
 
-def _calibrated(source: Any, horizon: Any, losses: Any, candidates: Any = None) -> Any:
+def _calibrated(
+    source: Any,
+    horizon: Any,
+    losses: Any,
+    candidates: Any = None,
+    fresh: Any = None,
+    judge: Any = None,
+    ids: Any = None,
+) -> Any:
     """Add labels, and look at all that a calibration says."""
-    calibration = rp.Calibration(source, horizon=horizon)
-    calibration.add(losses, candidates)
+    calibration = rp.Calibration(source, horizon=horizon, judge=fresh)
+    calibration.add(losses, candidates, judge=judge, ids=ids)
     calibration._repr_html_()
     return calibration.message, calibration.certified, calibration.needed, calibration.select()
 
@@ -577,8 +585,18 @@ LOSSES = (
     Case(
         "Calibration",
         _calibrated,
-        ({"source": _frozen(), "horizon": 80, "losses": {"error": _draw(40)[:1]}},),
-        examples=100,
+        (
+            {"source": _frozen(), "horizon": 80, "losses": {"error": _draw(40)[:1]}},
+            {
+                "source": _frozen(),
+                "horizon": 80,
+                "losses": {"error": _draw(40)[:1]},
+                "fresh": {"unlabelled": {"error": _draw(200)[:1]}, "ids": list(range(100, 300))},
+                "judge": {"labelled": {"error": _draw(40)[:1]}},
+                "ids": list(range(40)),
+            },
+        ),
+        examples=120,
     ),
     Case(
         "Calibration.load",

@@ -1,5 +1,6 @@
 """Losses on their way in: checked, counted, digested, and kept apart by purpose."""
 
+from riskpilot.losses.beside import digest_of_numbers
 from riskpilot.losses.counts import CountedLosses
 from riskpilot.losses.deployed import DeployedLosses, read_deployed
 from riskpilot.losses.evaluation import (
@@ -8,7 +9,8 @@ from riskpilot.losses.evaluation import (
     check_names,
     was_used_as_number,
 )
-from riskpilot.losses.example_ids import ExampleIds, read_ids
+from riskpilot.losses.example_ids import ExampleIds, read_example_ids, read_ids
+from riskpilot.losses.fresh_scores import FreshScores, read_fresh, read_label_scores
 from riskpilot.losses.intake import (
     NumbersOfTexts,
     as_read,
@@ -19,10 +21,13 @@ from riskpilot.losses.intake import (
 )
 from riskpilot.losses.judges import JudgeMapping, JudgeScores, judged_risks, read_judge
 from riskpilot.losses.labels import (
+    IDS,
     LabelTable,
     digest_of_labels,
     labels_of,
+    parted,
     read_label_table,
+    score_name,
     some_labels,
 )
 from riskpilot.losses.leakage import check_disjoint, check_memory
@@ -41,11 +46,13 @@ from riskpilot.losses.texts import text_array
 from riskpilot.losses.values import measure, value_of, weighted
 
 __all__ = [
+    "IDS",
     "CalibrationLosses",
     "CountedLosses",
     "DeployedLosses",
     "Evaluation",
     "ExampleIds",
+    "FreshScores",
     "JudgeMapping",
     "JudgeScores",
     "LabelTable",
@@ -62,6 +69,7 @@ __all__ = [
     "check_memory",
     "check_names",
     "digest_of_labels",
+    "digest_of_numbers",
     "free_objective_alone",
     "is_missing",
     "judged_risks",
@@ -69,12 +77,17 @@ __all__ = [
     "losses_from_predictions",
     "measure",
     "number_array",
+    "parted",
     "plain_array",
     "read_deployed",
+    "read_example_ids",
+    "read_fresh",
     "read_ids",
     "read_judge",
+    "read_label_scores",
     "read_label_table",
     "same_number",
+    "score_name",
     "some_labels",
     "summary_of",
     "text_array",

@@ -20,7 +20,7 @@ from riskpilot.study.kept.attributes import PROBLEM_KEY, attributes_of, problem_
 from riskpilot.study.kept.records import validation_of
 from riskpilot.study.kept.trials import Finished, finished, finished_among, split_trials
 from riskpilot.study.labels.calibration import Calibration
-from riskpilot.study.labels.reading import add_from_file
+from riskpilot.study.labels.reading import FileColumns, calibration_from_files
 from riskpilot.study.limits import LimitSuggestion, set_limits, suggest_limits
 from riskpilot.study.objectives import objective
 from riskpilot.study.progress import ShowProgress
@@ -48,6 +48,7 @@ from riskpilot.study.workers import work
 __all__ = [
     "PROBLEM_KEY",
     "Calibration",
+    "FileColumns",
     "Finished",
     "GuidedSampler",
     "LimitSuggestion",
@@ -57,11 +58,11 @@ __all__ = [
     "Space",
     "Status",
     "StopWhenSettled",
-    "add_from_file",
     "adopt",
     "as_storage",
     "attributes_of",
     "audit",
+    "calibration_from_files",
     "chance_in_words",
     "check_choices",
     "counts_in_words",

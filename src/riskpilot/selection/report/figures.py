@@ -32,8 +32,9 @@ def figures_of(selection: Selection) -> list[PageFigure]:
         shown.append(PageFigure("Both risks", words, plane))
     if result.labelling is not None:
         words = (
-            "The share of losses among the labels so far. A candidate is certified where its line "
-            "first touches the boundary; nothing after that counts."
+            "What the labels so far showed of each risk: the share of losses with its boundary, or "
+            "the evidence that the limit is kept. A candidate has shown a risk where its line "
+            "first touches the boundary, or reaches 1; nothing after that counts."
         )
         paths = label_paths(plan, result, chosen, configs)
         if paths is not None:

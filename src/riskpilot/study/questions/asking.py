@@ -1,8 +1,9 @@
 """Asking a study: a question is settled from validation alone, may be sealed, and then put."""
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import optuna
 from optuna.trial import FrozenTrial
@@ -17,8 +18,8 @@ from riskpilot.guarantee import (
     check_procedure,
     fixed_sequence,
     freeze_plan,
-    label_by_label,
     make_seal,
+    question_by_label,
     question_digest,
     run_test,
 )
@@ -27,6 +28,7 @@ from riskpilot.losses import (
     ValidationLosses,
     calibration_losses,
     judged_risks,
+    read_fresh,
     read_judge,
 )
 from riskpilot.problem import Problem
@@ -164,6 +166,7 @@ def seal(
     seed: int = 0,
     smooth: bool = True,
     horizon: int | None = None,
+    judge: Mapping[str, Any] | None = None,
 ) -> Seal:
     """Freeze the plan of a selection, without opening calibration data, and write down its digest.
 
@@ -186,6 +189,8 @@ def seal(
         Whether `select` will smooth the risks.
     horizon : int, optional
         The largest number of labels, where they will arrive one after another (`Calibration`).
+    judge : mapping, optional
+        What `Calibration` will get: a judge's scores of fresh examples.
 
     Returns
     -------
@@ -211,9 +216,14 @@ def seal(
     >>> rp.verify(certificate, study=study, seal=sealed).ok
     True
     """
-    question = settle(study, procedure, problem, spend, seed, smooth).question
+    settled = settle(study, procedure, problem, spend, seed, smooth)
+    question = settled.question
+    if judge is not None and horizon is None:
+        raise ProblemError("judge= needs horizon=: it is for labels that arrive. Give both.")
     if horizon is not None:
-        question = replace(question, plan=label_by_label(question.plan, horizon))
+        fresh = read_fresh(question.plan.problem, judge, len(question.plan.order))
+        entropy = settings_of(study).get("entropy", 0)
+        question = question_by_label(question, settled.validation, horizon, fresh, entropy)
     entries = ledger(study)
     asked = question_digest(question.content)
     earlier = next((entry for entry in entries if entry["question"] == asked), None)
