@@ -91,7 +91,7 @@ def read_example_ids(given: Any, what: str) -> TextArray | None:
 def _columns(given: Any, what: str) -> list[list[Any]]:
     """The parts of the ids, each as a list with one entry for each example."""
     ids = given if isinstance(given, list | tuple) else plain_array(given, what).tolist()
-    if not isinstance(ids, list | tuple):
+    if not isinstance(ids, list | tuple) or not ids:
         raise LossError(
             f"{what} holds one id for each example, but it is {shown(given)}. "
             f"Write a list of ids, such as {what}=range(300)."

@@ -9,7 +9,7 @@ import numpy as np
 
 from riskpilot.common import Array, BoolArray, FloatArray
 from riskpilot.errors import TableError
-from riskpilot.tables.cells import cell, check_types, found_number
+from riskpilot.tables.cells import cell, check_types, found_number, name_cell
 from riskpilot.tables.columns import Columns, Wanted, check_columns
 from riskpilot.tables.sources import column_names, identifier, open_source
 
@@ -44,8 +44,8 @@ def read_label_file(
         names = check_columns(source.name, list(source.types), columns, wanted, _PARTS)
         check_types(source, columns, names, wanted)
         selected = [
-            f"CAST({identifier(trial)} AS VARCHAR) AS c",
-            f"CAST({identifier(example)} AS VARCHAR) AS e",
+            f"{name_cell(source, trial)} AS c",
+            f"{name_cell(source, example)} AS e",
             *(f"{cell(source, name)} AS x{i}" for i, name in enumerate(names)),
         ]
         for i, name in enumerate(wanted.beside):
