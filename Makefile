@@ -8,14 +8,14 @@ BROWSER := $(shell command -v chromedriver >/dev/null && (command -v chromium ||
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)' 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-core test-lowest test-newest lint guarantees mutants crash chaos durability bench replay docs constraints release-check build clean
+.PHONY: help demo test test-long test-core test-lowest test-newest lint guarantees mutants crash chaos durability bench replay docs constraints release-check release-check-fast build clean
 
 # The rooms that need nothing but the package itself and the tools of the tests.
 CORE := tests/statistics tests/problem tests/losses tests/guarantee tests/selection tests/search tests/study tests/cli
-EXTRAS := test,baselines,tasks,bench,docs,dashboard,figures,postgres,dask,ray,mlflow
+EXTRAS := test,baselines,tasks,bench,docs,dashboard,live,figures,postgres,dask,ray,mlflow
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # The environment. A Python that is too old, or has no venv or pip, is told in one sentence.
 $(VENV)/pyvenv.cfg:
@@ -75,6 +75,9 @@ build: $(VENV)/.installed-test  ## wheel and sdist into dist/
 
 release-check: $(VENV)/.installed-test  ## install wheel and sdist elsewhere; run README, examples, commands there
 	$(BIN)/python -m tools.release_check
+
+release-check-fast: $(VENV)/.installed-test  ## the same with the wheel alone, as the long tests do
+	$(BIN)/python -m tools.release_check --fast
 
 lint: $(VENV)/.installed-test  ## style, types and the one-way flow of imports
 	$(BIN)/ruff check .

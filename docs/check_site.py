@@ -3,6 +3,7 @@
 Run it after a build: ``python docs/check_site.py site``. Exit code 1 names what is wrong.
 """
 
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -51,6 +52,7 @@ class Page(HTMLParser):
 
 
 def problems(site: Path) -> Iterator[str]:
+    site = site.resolve()
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     for path, page in pages.items():
         name = path.relative_to(site)
@@ -71,13 +73,12 @@ def _broken(site: Path, pages: dict[Path, Page], path: Path, link: str) -> Itera
     parts = urlsplit(link)
     if parts.scheme or parts.netloc or path.name == "404.html":
         return
-    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path.resolve()
-    if target.is_dir():
+    target = Path(os.path.normpath(path.parent / unquote(parts.path))) if parts.path else path
+    if target not in pages and target.is_dir():
         target /= "index.html"
-    by_place = {known.resolve(): page for known, page in pages.items()}
-    if not target.exists():
+    if target not in pages and not target.exists():
         yield f"{path.relative_to(site)} links to {link}, which does not exist"
-    elif parts.fragment and target in by_place and parts.fragment not in by_place[target].places:
+    elif parts.fragment and target in pages and parts.fragment not in pages[target].places:
         yield f"{path.relative_to(site)} links to {link}, which has no such place"
 
 

@@ -1,4 +1,4 @@
-"""Screenshots of report, watch, live page and docs, light and dark, into docs/images/.
+"""Screenshots of report, watch, live page, dashboard and docs, light and dark, into docs/images/.
 
     python -m docs.make_images
 
@@ -13,8 +13,8 @@ from pathlib import Path
 
 import optuna
 
-from riskpilot import dashboard
-from riskpilot.demo import run as demo
+import riskpilot
+from riskpilot import dashboard, demo, live
 from riskpilot.plots import power_curves, save_figure
 from tests.pictures import browser
 
@@ -30,10 +30,10 @@ def report(chrome, page):
         chrome.get(page.as_uri())
         browser.drawn(chrome)
         browser.whole_page(chrome, IMAGES / f"report-{scheme}.png", tallest=2600)
-    browser.view(chrome, 360, mobile=True)
+    browser.view(chrome, 390, mobile=True)
     chrome.get(page.as_uri())
     browser.drawn(chrome)
-    browser.whole_page(chrome, IMAGES / "report-phone.png", tallest=1800)
+    browser.whole_page(chrome, IMAGES / "report-phone.png", tallest=3200)
 
 
 def watch(chrome, folder):
@@ -53,16 +53,23 @@ def watch(chrome, folder):
     browser.whole_page(chrome, IMAGES / "watch-phone.png", tallest=2600)
 
 
-def live(chrome, study, folder):
-    """The dashboard of a search that is still running."""
+def running(study, folder):
+    """The address of a search that is still running: a study before its selection, and a trial."""
     storage = f"sqlite:///{folder}/income.db"
-    optuna.copy_study(
-        from_study_name=study.study_name,
-        from_storage=study._storage,
-        to_storage=storage,
-        to_study_name="income",
+    copy = optuna.create_study(
+        storage=storage, study_name="income", directions=["minimize"] * len(study.directions)
     )
-    optuna.load_study(study_name=None, storage=storage).ask()  # one more trial has begun
+    for name, value in study.user_attrs.items():
+        if not name.startswith("riskpilot:ledger"):
+            copy.set_user_attr(name, value)
+    copy.set_metric_names(study.metric_names)
+    copy.add_trials(study.trials)
+    copy.ask(study.trials[-1].distributions)
+    return storage
+
+
+def served(serve, what):
+    """A page in a thread of its own, as the function that serves it describes it."""
     started, box = threading.Event(), []
 
     def ready(server):
@@ -70,13 +77,31 @@ def live(chrome, study, folder):
         started.set()
 
     serving = {"port": 0, "ready": ready}
-    threading.Thread(target=dashboard.serve, args=(storage,), kwargs=serving, daemon=True).start()
+    threading.Thread(target=serve, args=(what,), kwargs=serving, daemon=True).start()
     started.wait()
+    return box[0]
+
+
+def live_page(chrome, storage):
+    """The live page of a search, wide, light and dark."""
+    page = served(live.serve, riskpilot.load_study(storage=storage))
+    for scheme in SCHEMES:
+        browser.colour_scheme(chrome, scheme)
+        browser.view(chrome, 1100)
+        chrome.get(page.address)
+        browser.drawn(chrome)
+        browser.whole_page(chrome, IMAGES / f"live-{scheme}.png", tallest=1250)
+    page.stop()
+
+
+def optunas_dashboard(chrome, storage):
+    """Optuna's dashboard of the same search."""
+    server = served(dashboard.serve, storage)
     figure = "user-defined-plot:riskpilot-trade-off"
     for scheme in SCHEMES:
         browser.colour_scheme(chrome, scheme)
         browser.view(chrome, 1300, 1900)
-        chrome.get(f"http://127.0.0.1:{box[0].server_port}/dashboard/studies/1")
+        chrome.get(f"http://127.0.0.1:{server.server_port}/dashboard/studies/1")
         found = f"return document.getElementById('{figure}')?.querySelector('.gtitle') !== null"
         browser.wait(chrome, lambda c, found=found: c.execute_script(found), 60)
         browser.wait(
@@ -90,7 +115,7 @@ def live(chrome, study, folder):
             60,
         )
         browser.whole_page(chrome, IMAGES / f"dashboard-{scheme}.png", tallest=2300)
-    box[0].shutdown()
+    server.shutdown()
 
 
 def site(chrome, folder):
@@ -120,7 +145,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder, browser.opened() as chrome:
         report(chrome, made.selection.report(Path(folder) / "report.html"))
         watch(chrome, folder)
-        live(chrome, made.study, folder)
+        storage = running(made.study, folder)
+        live_page(chrome, storage)
+        optunas_dashboard(chrome, storage)
         site(chrome, folder)
 
 

@@ -1,21 +1,24 @@
-"""Hooks of mkdocs: the page of results, pictures that follow the theme, pages without a network."""
+"""Hooks of mkdocs: pages of results, pictures and tables that fit their page, nothing fetched."""
 
 import importlib
 import posixpath
 import re
 import runpy
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
-_IMAGE = re.compile(r'<img alt="[^"]*" src="(?P<src>[^":]+\.svg)"[^>]*/?>')
+_IMAGE = re.compile(r'<img alt="[^"]*" src="(?P<src>[^":]+\.(?:svg|png))"[^>]*/?>')
+_DRAWING = 'class="rp"'  # of a drawing that takes its colours from the page
 _CDN = re.compile(r"https://unpkg\.com/[^\"'`]+")
 
 
 _ROOT = Path(__file__).resolve().parents[1]
 _RESULTS = _ROOT / "experiments" / "results"
+_PAPER = "https://openreview.net/forum?id=nvmGBcElus"
 _NAMES = re.compile(r"<!-- names: ([\w.]+) -->")
 # What scripts write, from figures in JSON or from the program: the comment on a page, the script,
 # its function.
@@ -25,6 +28,9 @@ _FIGURES = {
     "false promises": ("docs/edges.py", "promises"),
     "silent differences": ("docs/edges.py", "differences"),
     "edited certificates": ("docs/edges.py", "verify"),
+    "compared": ("docs/compared.py", "table"),
+    "gallery": ("docs/gallery.py", "gallery"),
+    "site": ("docs/site_speed.py", "table"),
     "durability": ("benchmarks/durability.py", "table"),
     "load": ("docs/load.py", "times"),
     "bounded surrogates": ("docs/load.py", "quality"),
@@ -38,13 +44,21 @@ _FIGURES = {
 }
 
 
+def on_config(config: Any, **_: Any) -> Any:
+    """Link the paper and the repository at the foot of every page; its address has one place."""
+    project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    address = project.get("urls", {}).get("Source")
+    source = f'<a href="{address}">Source</a>' if address else "Source: not published yet"
+    config.copyright = f'<a href="{_PAPER}">The paper</a> · {source} · {project["license"]} licence'
+    return config
+
+
 def on_files(files: Files, config: Any, **_: Any) -> Files:
-    """The page of experiments is the one that the replay wrote, with its figures."""
-    text = (_RESULTS / "README.md").read_text(encoding="utf-8")
-    files.append(File.generated(config, "experiments.md", content=text))
-    for figure in sorted((_RESULTS / "figures").iterdir()):
-        name = f"figures/{figure.name}"
-        files.append(File.generated(config, name, abs_src_path=str(figure)))
+    """The pages of experiments are those that the replay wrote, with their figures."""
+    for path in sorted(_RESULTS.rglob("*")):
+        name = f"experiments/{path.relative_to(_RESULTS).as_posix()}"
+        if path.suffix in (".md", ".png"):
+            files.append(File.generated(config, name, abs_src_path=str(path)))
     return files
 
 
@@ -63,15 +77,34 @@ def _names(match: re.Match[str]) -> str:
 
 
 def on_page_content(html: str, page: Any, config: Any, **_: Any) -> str:
-    """SVG pictures become part of the page, so that its colours reach them."""
+    """Let pages show tables on a phone, screens in full size, and drawings in their colours."""
+    html = runpy.run_path(str(_ROOT / "docs" / "phone.py"))["with_labels"](html)
     docs = Path(config["docs_dir"])
     folder = posixpath.dirname(page.url)
 
-    def inline(match: re.Match[str]) -> str:
+    def shown(match: re.Match[str]) -> str:
         path = docs / posixpath.normpath(posixpath.join(folder, match["src"]))
-        return f'<figure class="picture">{path.read_text(encoding="utf-8")}</figure>'
+        text = path.read_text(encoding="utf-8") if path.suffix == ".svg" else ""
+        inside = _DRAWING in text
+        return f'<figure class="picture">{text}</figure>' if inside else _opens(match)
 
-    return _IMAGE.sub(inline, html)
+    return _IMAGE.sub(shown, html)
+
+
+def _opens(match: re.Match[str]) -> str:
+    """Let a picture open in full size, load it when it comes into view, and follow the theme."""
+    source = match["src"]
+    dark = source.replace("-light.png", "-dark.png")
+    if dark == source or not (_ROOT / "docs" / "images" / Path(dark).name).exists():
+        return _link(match[0], source, source)
+    shown = _link(match[0], source, f"{source}#only-light")
+    return shown + _link(match[0].replace(source, dark), dark, f"{dark}#only-dark")
+
+
+def _link(picture: str, source: str, shown: str) -> str:
+    """Link a picture to its file."""
+    lazy = picture.replace("<img ", '<img loading="lazy" ', 1).replace(source, shown)
+    return f'<a class="picture" href="{source}">{lazy}</a>'
 
 
 def on_post_build(config: Any, **_: Any) -> None:

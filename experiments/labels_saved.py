@@ -12,14 +12,22 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
-from scipy.special import ndtri
-from scipy.stats import binom
 
-from experiments.adaptive_peers import adaptive_crossings, prediction_powered, r_autoeval_plus
-from riskpilot.statistics.families import largest_passing_mean, log_betting, log_binomial
-from riskpilot.statistics.judged.testing import log_judged
-from riskpilot.statistics.judged.worth import labels_worth
+from experiments.adaptive_peers import adaptive_crossings
+from experiments.labels_judged import (
+    DELTA,
+    LIMITS,
+    LOG_DELTA,
+    FloatArray,
+    Row,
+    judge,
+    judged_stopping,
+    power_and_labels,
+    risk_with_fixed_power,
+    rounded,
+    violations,
+)
+from riskpilot.statistics.families import largest_passing_mean, log_betting
 from riskpilot.statistics.sequential.boundary import exact_boundary
 from riskpilot.statistics.sequential.capital import add_losses, start_capital
 from riskpilot.statistics.sequential.operating import (
@@ -29,14 +37,8 @@ from riskpilot.statistics.sequential.operating import (
     summarise_sequence,
 )
 
-FloatArray = npt.NDArray[np.float64]
-Row = dict[str, Any]
-
 OUT = Path(__file__).parent / "results" / "labels_saved.json"
 TABLES = Path(__file__).parent
-DELTA = 0.1
-LOG_DELTA = math.log(DELTA)
-LIMITS = (0.02, 0.05, 0.1, 0.2, 0.3)
 RUNS = 1_000
 HORIZON = 1_000  # of the sequences
 
@@ -63,19 +65,19 @@ def stopping() -> Row:
     rows = []
     for limit, m in [(0.02, 5000), (0.05, 2000), (0.1, 1000), (0.2, 1000), (0.3, 1000)]:
         # The margin of the target: a risk of 0.07 under a limit of 0.1, or what is as hard.
-        risk = 0.07 if limit == 0.1 else round(_risk_with_fixed_power(limit, m, 0.983), 4)
+        risk = 0.07 if limit == 0.1 else round(risk_with_fixed_power(limit, m, 0.983), 4)
         found = outlook(limit, risk, DELTA, m)
         losses = (np.random.default_rng(0).random((RUNS, m)) < risk) * 1.0
         row = {
             "limit": limit,
             "risk": risk,
             "horizon": m,
-            "fixed_power": _round(found.fixed_power),
-            "power": _round(found.power),
+            "fixed_power": rounded(found.fixed_power),
+            "power": rounded(found.power),
             "mean_labels": round(found.mean_labels),
         }
         for bets in ("plug-in", "newton"):
-            row[f"e_process_{bets}"] = _power_and_labels(
+            row[f"e_process_{bets}"] = power_and_labels(
                 adaptive_crossings(losses, limit, DELTA, bets), m
             )
         rows.append(row)
@@ -87,7 +89,7 @@ def stopping() -> Row:
 def _type_1() -> list[Row]:
     """The largest error of the boundaries above, exactly: what is spent at the limit."""
     return [
-        {"limit": limit, "error": _round(exact_boundary(limit, DELTA, 1000).spent[-1], 5)}
+        {"limit": limit, "error": rounded(exact_boundary(limit, DELTA, 1000).spent[-1], 5)}
         for limit in LIMITS
     ]
 
@@ -109,13 +111,13 @@ def graded() -> Row:
         row = {
             "losses": name,
             "limit": limit,
-            "risk": _round(float(losses.mean())),
+            "risk": rounded(float(losses.mean())),
             "horizon": m,
-            "fixed_power": _round(fixed),
-            **_power_and_labels(_capital_crossings(losses, limit), m),
+            "fixed_power": rounded(fixed),
+            **power_and_labels(_capital_crossings(losses, limit), m),
         }
         for bets in ("plug-in", "newton"):
-            row[f"e_process_{bets}"] = _power_and_labels(
+            row[f"e_process_{bets}"] = power_and_labels(
                 adaptive_crossings(losses, limit, DELTA, bets), m
             )
         rows.append(row)
@@ -132,7 +134,7 @@ def _graded_type_1() -> list[Row]:
     rows = []
     for name, draw in draws.items():
         crossings = _capital_crossings(draw(np.random.default_rng(1), (10_000, 200)), 0.1)
-        rows.append({"losses": name, "streams": 10_000, "rate": _round((crossings <= 200).mean())})
+        rows.append({"losses": name, "streams": 10_000, "rate": rounded((crossings <= 200).mean())})
     return rows
 
 
@@ -181,10 +183,10 @@ def _sequence(losses: FloatArray, margin: float) -> Row:
     found = summarise_sequence(crossing, hopeless, HORIZON)
     return {
         "margin": margin,
-        "limit": _round(limit, 4),
-        "certified": _round(found.certified[0]),
-        "labels": _round(found.mean_labels_first / HORIZON),
-        "done": _round(found.mean_labels_done / HORIZON),
+        "limit": rounded(limit, 4),
+        "certified": rounded(found.certified[0]),
+        "labels": rounded(found.mean_labels_first / HORIZON),
+        "done": rounded(found.mean_labels_done / HORIZON),
     }
 
 
@@ -231,7 +233,7 @@ def _labels_by_margin(limit: float) -> Row:
         return float(1 + (1 - crossed[:-1]).sum()) / HORIZON
 
     enough = next(margin for margin in np.arange(1.5, 3.0, 0.05) if share(margin) <= 0.6)
-    return {"labels_at_1.5": _round(share(1.5)), "margin_for_0.6": _round(enough, 2)}
+    return {"labels_at_1.5": rounded(share(1.5)), "margin_for_0.6": rounded(enough, 2)}
 
 
 def least() -> Row:
@@ -253,11 +255,11 @@ def least() -> Row:
         rows.append(
             {
                 "limit": limit,
-                "risk": _round(risk, 4),
+                "risk": rounded(risk, 4),
                 "ours": {
-                    "labels": _round(ours.mean_labels / HORIZON),
-                    "power": _round(ours.power),
-                    "labels_until_decided": _round(ours.mean_labels_decided / HORIZON),
+                    "labels": rounded(ours.mean_labels / HORIZON),
+                    "power": rounded(ours.power),
+                    "labels_until_decided": rounded(ours.mean_labels_decided / HORIZON),
                 },
                 "fewest_labels": found[0],
                 "fewest_at_our_power": min(as_good, key=lambda row: row["labels"], default=None),
@@ -280,7 +282,7 @@ def _least(limit: float, risk: float, reward: float) -> Row:
     critical = _best_boundary(limit, risk, math.exp(high), reward)
     crossed, _ = crossing_chances(critical, risk)
     labels = float(1 + (1 - crossed[:-1]).sum()) / HORIZON
-    return {"labels": _round(labels), "power": _round(crossed[-1])}
+    return {"labels": rounded(labels), "power": rounded(crossed[-1])}
 
 
 def _best_boundary(limit: float, risk: float, price: float, reward: float) -> npt.NDArray[np.int64]:
@@ -301,128 +303,8 @@ def _best_boundary(limit: float, risk: float, price: float, reward: float) -> np
     return np.maximum.accumulate(critical)
 
 
-# Few labels and a judge.
-
-
-def judge(alone: int = 1000, runs: int = 1_500) -> Row:
-    """A judge with correlation 0.8 and ten unlabelled examples for each label, and a useless one.
-
-    ``alone``: the labels with which the exact binomial test has a power of 0.9; ``worth``: that
-    number over the labels with which the judged test has it.
-    """
-    rows = []
-    for limit in LIMITS:
-        risk = _risk_with_fixed_power(limit, alone, 0.9)
-        half = _judged(limit, risk, alone // 2, 0.8, runs)
-        useless = _judged(limit, risk, alone, 0.0, runs)
-        without = (log_binomial(useless[0].sum(axis=1), alone, limit) < LOG_DELTA).mean()
-        rows.append(
-            {
-                "limit": limit,
-                "risk": _round(risk, 4),
-                "worth": _worth(limit, risk, alone, runs),
-                "power_with_half": _ours(half, limit),
-                "power_useless": _ours(useless, limit),
-                "cost_useless": _round(float(without) - _ours(useless, limit)),
-                "autoeval_with_half": _autoeval(half, limit),
-                "autoeval_useless": _autoeval(useless, limit),
-                "its_bets_without_judge": _autoeval(useless, limit, weights=1),
-            }
-        )
-    names = ("worth", "power_with_half", "cost_useless", "autoeval_with_half", "autoeval_useless")
-    means = {name: _round(np.mean([row[name] for row in rows])) for name in names}
-    return {
-        "alone": alone,
-        "rows": rows,
-        "means": means,
-        "worth_in_theory": _round(labels_worth(0.8, 10)),
-        "target_met": means["worth"] >= 2 and max(row["cost_useless"] for row in rows) <= 0.02,
-    }
-
-
-def _judged(
-    limit: float, risk: float, m: int, correlation: float, runs: int, seed: int = 0
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """0/1 losses, a judge's 0/1 scores at the same rate, and its scores of ten times as many."""
-    rng = np.random.default_rng(seed)
-    losses = (rng.random((runs, m)) < risk) * 1.0
-    rate = np.where(losses == 1, risk + correlation * (1 - risk), risk * (1 - correlation))
-    scores = (rng.random((runs, m)) < rate) * 1.0
-    return losses, scores, (rng.random((runs, 10 * m)) < risk) * 1.0
-
-
-def _ours(data: tuple[FloatArray, FloatArray, FloatArray], limit: float) -> float:
-    return _round((log_judged(*data, limit, DELTA, binary=True) < LOG_DELTA).mean())
-
-
-def _autoeval(
-    data: tuple[FloatArray, FloatArray, FloatArray], limit: float, weights: int = 10
-) -> float:
-    return _round((r_autoeval_plus(*data, limit, DELTA, weights=weights) < LOG_DELTA).mean())
-
-
-def _worth(limit: float, risk: float, alone: int, runs: int) -> float:
-    """Power at three numbers of labels, and where a line through their normal scores has 0.9."""
-    sizes = np.array([0.42, 0.5, 0.6]) * alone
-    scores = [
-        ndtri(np.clip(_ours(_judged(limit, risk, int(m), 0.8, runs, 1 + i), limit), 0.01, 0.99))
-        for i, m in enumerate(sizes)
-    ]
-    slope, intercept = np.polyfit(np.sqrt(sizes), scores, 1)
-    return _round(alone / ((ndtri(0.9) - intercept) / slope) ** 2, 2)
-
-
-def violations() -> list[Row]:
-    """How often a candidate at its limit passes, with few labels: delta is 0.1."""
-    rows = []
-    for name, judge_of in _JUDGES.items():
-        for m in (25, 50, 100, 400):
-            rng = np.random.default_rng(0)
-            u, fresh = rng.random((4_000, m)), rng.random((4_000, 10 * m))
-            losses = (u < 0.1) * 1.0
-            scores, pool = judge_of(u, rng), judge_of(fresh, rng)
-            ours = log_judged(losses, scores, pool, 0.1, DELTA, binary=True) < LOG_DELTA
-            asymptotic = prediction_powered(losses, scores, pool, 0.1) < DELTA
-            rows.append(
-                {
-                    "judge": name,
-                    "labels": m,
-                    "prediction_powered": _round(asymptotic.mean()),
-                    "ours": _round(ours.mean()),
-                }
-            )
-    return rows
-
-
-# What a judge says of an example whose loss is 1 where u < 0.1.
-_JUDGES: dict[str, Callable[[FloatArray, np.random.Generator], FloatArray]] = {
-    "perfect": lambda u, rng: (u < 0.1) * 1.0,
-    "good": lambda u, rng: (np.abs(u + 0.02 * rng.standard_normal(u.shape)) < 0.1) * 1.0,
-    "noise": lambda u, rng: rng.random(u.shape),
-    "sees half of the losses": lambda u, rng: (u < 0.05) * 1.0,
-}
-
-
-def _risk_with_fixed_power(limit: float, m: int, power: float) -> float:
-    """The risk at which m labels pass the exact binomial test with this probability."""
-    passing = log_binomial(np.arange(m + 1), m, limit) <= LOG_DELTA
-    largest = int(passing.sum()) - 1
-    return float(brentq(lambda risk: binom.cdf(largest, m, risk) - power, 1e-6, limit))
-
-
 def _beta(mean: float, size: float) -> Callable[[np.random.Generator, tuple[int, int]], FloatArray]:
     return lambda rng, shape: rng.beta(mean * size, (1 - mean) * size, shape)
-
-
-def _power_and_labels(first: npt.NDArray[np.int64], m: int) -> Row:
-    return {
-        "power": _round((first <= m).mean()),
-        "mean_labels": round(float(np.minimum(first, m).mean())),
-    }
-
-
-def _round(value: Any, digits: int = 3) -> float:
-    return round(float(value), digits)
 
 
 PARTS: dict[str, Callable[[], Any]] = {
@@ -433,6 +315,7 @@ PARTS: dict[str, Callable[[], Any]] = {
     "judge": judge,
     "judge_of_more": lambda: judge(2000, 600),
     "violations": violations,
+    "judged_stopping": judged_stopping,
 }
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import riskpilot as rp
+from benchmarks.postgres import NoServerError, server
 from tests.pictures import browser, scenes
 
 
@@ -58,3 +59,13 @@ def chrome():
 def search():
     """One search for all figures."""
     return rp.select(scenes.study())
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """The address of a server; a machine that has none fails these tests, and skips nothing."""
+    try:
+        with server() as address:
+            yield address
+    except NoServerError as error:
+        pytest.fail(str(error))

@@ -1,4 +1,4 @@
-"""The live page: optuna-dashboard with riskpilot's figure of a running study, kept up to date.
+"""Optuna's dashboard with riskpilot's figure of a running study, kept up to date.
 
 The figure comes from validation data alone, so that looking at it as often as one likes does not
 weaken the promise.
@@ -17,18 +17,13 @@ import plotly.graph_objects as go
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from riskpilot.errors import StudyError, shown
-from riskpilot.guarantee import Background
+from riskpilot.common import unusable_address
 from riskpilot.plots import search_plane, with_theme
 from riskpilot.study import (
     PROBLEM_KEY,
     as_storage,
     existing_storage,
-    finished,
-    problem_of,
-    sampler_for,
-    settings_of,
-    validation_of,
+    search_so_far,
 )
 
 with warnings.catch_warnings():
@@ -59,18 +54,10 @@ def study_figure(study: optuna.Study) -> go.Figure | None:
     plotly.graph_objects.Figure, or None
         The figure; None before any trial has finished.
     """
-    problem = problem_of(study)
-    done = finished(study)
-    if not done.records:
+    found = search_so_far(study)
+    if found is None:
         return None
-    search = None
-    if not problem.has_open_limits:
-        seed = settings_of(study).get("seed", 0)
-        search = sampler_for(study, problem, seed).snapshot(study, problem)
-    configs, numbers = [t.params for t in done.trials], [t.number for t in done.trials]
-    background = Background(configs, numbers, search=search)
-    figure = search_plane(validation_of(problem, done.records), background)
-    figure = with_theme(figure, "neutral")
+    figure = with_theme(search_plane(*found), "neutral")
     # The dashboard's box is low and narrow; what does not fit is cut off.
     figure.update_layout(height=460, legend={"font": {"size": 11}, "y": -0.2})
     return figure
@@ -161,22 +148,14 @@ def serve(
     """
     page = application(storage)
     if host == "":  # which would mean every address of this machine
-        raise _unusable(host, port, "the host is empty")
+        raise unusable_address(host, port, "the host is empty")
     try:
         server = make_server(host, port, page, server_class=_Server, handler_class=_Quiet)
     except (OSError, OverflowError, TypeError, ValueError) as error:
-        raise _unusable(host, port, error) from error
+        raise unusable_address(host, port, error) from error
     with server:
         ready(server)
         server.serve_forever(poll_interval=0.2)
-
-
-def _unusable(host: object, port: object, reason: object) -> StudyError:
-    """Make the error that says why no page can be served on a host and a port."""
-    return StudyError(
-        f"The page cannot be served on host {shown(host)} and port {shown(port)}: {reason}. "
-        f"Take an address of this machine, such as 127.0.0.1, and a free port from 1 to 65535."
-    )
 
 
 def _renew(storage: BaseStorage, study_id: int, drawn: dict[int, int]) -> None:

@@ -20,21 +20,28 @@ def small_run(out: Path, methods: list[str], jobs: int = 1) -> None:
     run(["synthetic"], methods, seeds=2, splits=4, out=out, quick=True, jobs=jobs)
 
 
-def test_a_run_writes_tables_figures_and_a_page(tmp_path: Path) -> None:
+def test_a_run_writes_tables_figures_and_pages(tmp_path: Path) -> None:
     small_run(tmp_path, FAST)
     for name in ("cells", "seeds", "comparisons", "claims"):
         assert len((tmp_path / f"{name}.csv").read_text().splitlines()) > 1
     page = (tmp_path / "README.md").read_text()
     assert "riskpilot bench --quick --task synthetic" in page
-    for link in ("synthetic", "ratios", "search", "sided", "p_values"):
-        assert f"figures/{link}.png" in page
+    assert "[Synthetic](tasks/synthetic.md)" in page
+    places = {
+        "tasks/synthetic.md": ["synthetic"],
+        "settings.md": ["search", "sided", "p_values"],
+        "README.md": ["ratios"],
+    }
+    for name, link in ((name, link) for name, links in places.items() for link in links):
+        assert f"figures/{link}.png" in (tmp_path / name).read_text()
         assert (tmp_path / "figures" / f"{link}.png").stat().st_size > 1000
 
 
 def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
     small_run(tmp_path / "one", ["guided", "random"])
     small_run(tmp_path / "two", ["guided", "random"], jobs=2)
-    for name in ("seeds.csv", "comparisons.csv", "claims.csv", "README.md"):
+    pages = ("README.md", "settings.md", "tasks/synthetic.md")
+    for name in ("seeds.csv", "comparisons.csv", "claims.csv", *pages):
         assert (tmp_path / "one" / name).read_text() == (tmp_path / "two" / name).read_text()
 
 

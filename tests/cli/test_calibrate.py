@@ -101,6 +101,81 @@ def test_labels_that_were_added_do_not_change(study, losses, tmp_path):
     assert "error" in run(*asked, code=2)
 
 
+def write_judge(path, u, fresh, trials=(0, 1, 2), head="example,trial,fresh,error"):
+    """Scores of examples that may be labelled, and of fresh ones, by a judge that is often right.
+
+    ``u``, ``fresh``: by example, how hard it is.
+    """
+    lines = [head]
+    for mark, prefix, values in (("false", "q", u), ("true", "f", fresh)):
+        for i, hard in enumerate(values):
+            for trial in trials:
+                score = int(hard < 0.9 * (0.03, 0.06, 0.3)[trial])
+                lines.append(f"{prefix}{i},{trial},{mark},{score}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_judge_helps_with_labels_of_a_file(study, tmp_path):
+    rng = np.random.default_rng(1)
+    u, fresh = rng.random(600), rng.random(3000)
+    losses = u < np.array([[0.03], [0.06], [0.3]])
+    judge = write_judge(tmp_path / "scores.csv", u, fresh)
+    labels = write(tmp_path / "labels.csv", losses[:, :50])
+    asked = ("calibrate", study, "--horizon", 600, "--labels", labels)
+    assert "go on" in run(*asked, "--judge", judge, code=4)
+    write(labels, losses[:, :140])
+    assert "Give it: --judge" in run(*asked, code=2).replace("\n", " ")
+    out = tmp_path / "certificate.json"
+    assert "certified" in run(*asked, "--judge", judge, "--out", out)
+    certificate = rp.Certificate.load(out)
+    assert certificate.families == {"error": "sequential_judged"}
+    assert certificate.judge["unlabelled"] == {"error": 3000}
+    assert "holds" in run("verify", out, "--losses", study)
+    assert json.loads(run(*asked, "--judge", judge, "--json"))["new_labels"] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("f2,1,true,", "f2,1,true,#"), "example 'f2' has no score for trial 1"),
+        (("f2,1,true,", "x,1,true,"), "has no score for trial"),
+        (("q2,1,false,", "x,1,false,"), "example 'q2' has no score for trial 1"),
+        (("f2,1,true,", "f2,1,maybe,"), "'fresh' differs between the trials"),
+        ((",true,", ",,"), "says true of examples that are never labelled"),
+        ((",true,", ",false,"), "are never labelled, but no example"),
+        (("fresh,error", "fresh,eror"), "stand in a column of its name"),
+        (("example,trial,fresh", "example,trial,flesh"), "no column 'fresh'"),
+        (("example,trial,fresh", "id,trial,fresh"), "--trial and --example"),
+        (("f2,", "7.0,"), "are never labelled, but 1 of them are, such as '7'"),
+    ],
+)
+def test_a_judge_s_table_that_cannot_be_used_is_refused(study, tmp_path, change, says):
+    rng = np.random.default_rng(1)
+    judge = write_judge(tmp_path / "scores.csv", rng.random(10), rng.random(20))
+    text = judge.read_text().replace(*change)
+    text = "\n".join(line.split("#")[0] for line in text.splitlines())  # an empty score
+    # The labels know the examples by their numbers, of which 7 is a fresh one in the last case.
+    text = text.replace("q", "")
+    if change[1] == "7.0,":
+        text = "\n".join(line for line in text.splitlines() if not line.startswith("7,"))
+    judge.write_text(text + "\n")
+    labels = write(tmp_path / "labels.csv", np.zeros((3, 10)), examples=range(10))
+    asked = ("calibrate", study, "--horizon", 600, "--labels", labels, "--judge", judge)
+    found = run(*asked, code=2).replace("\n", " ")
+    assert says.replace("'q2'", "'2'") in " ".join(found.split())
+    assert rp.ledger(rp.load_study(storage=f"sqlite:///{study}", study_name=None)) == []
+
+
+def test_fresh_scores_are_given_once(study, tmp_path):
+    rng = np.random.default_rng(1)
+    judge = write_judge(tmp_path / "scores.csv", rng.random(10), rng.random(20))
+    text = judge.read_text().replace("f", "").replace("alse", "false").replace("resh", "fresh")
+    judge.write_text(text.replace("q", "1000") + "0.0,0,true,1\n")
+    asked = ("calibrate", study, "--horizon", 600, "--judge", judge)
+    assert "trial 0 has two for example '0'" in " ".join(run(*asked, code=2).split())
+
+
 def test_the_plan_of_labels_says_chance_and_labels(tmp_path):
     asked = ("plan", "-r", "error<=0.1", "-n", 1000, "--true-risk", "error=0.07", "--sequential")
     figure = tmp_path / "plan.html"

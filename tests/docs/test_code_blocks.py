@@ -12,7 +12,7 @@ from pages import PAGES, ROOT, Block, blocks_of, name_of, shell_lines
 from typer.testing import CliRunner
 
 # These would run for minutes or forever; that they exist and explain themselves is checked.
-_LONG_RUNNING = {"demo", "dashboard", "bench"}
+_LONG_RUNNING = {"demo", "dashboard", "live", "bench"}
 _KNOWN = {"python", "bash", "pycon", "text", "json", "setup"}
 
 

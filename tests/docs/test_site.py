@@ -1,23 +1,106 @@
-"""The built site: no warnings, nothing from a network, no link without its target."""
+"""The built site: no warnings, nothing from a network, every name and figure found, it fits."""
 
+import html
+import json
 import runpy
 import subprocess
 import sys
 
 import pytest
-from pages import ROOT
+from pages import ROOT, blocks_of
+from test_reference import public
+
+from docs import gallery, phone, site_speed
+from riskpilot.bench.tasks import NAMES, SECOND_FORMS
+from tests.pictures import browser
 
 problems = runpy.run_path(str(ROOT / "docs" / "check_site.py"))["problems"]
+RESULTS = ROOT / "experiments" / "results"
 
 
-def test_site_builds_without_warnings_and_needs_no_network(tmp_path):
-    site = tmp_path / "site"
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)]
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Build the site once for all tests of this file."""
+    folder = tmp_path_factory.mktemp("built") / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_site_needs_no_network_and_all_links_have_targets(site):
     assert (site / "guides" / "auditing.html").exists()
     assert not list(site.rglob("*.py"))
     assert list(problems(site)) == []
+
+
+def test_the_search_knows_every_public_name(site):
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    known = {word for entry in index["docs"] for word in phone.plain(entry["title"]).split()}
+    assert not [path for path in public() if path.rpartition(".")[2] not in known]
+
+
+def test_every_task_has_a_page_and_the_overview_has_every_claim(site):
+    for task in set(NAMES) - set(SECOND_FORMS):
+        assert (site / "experiments" / "tasks" / f"{task}.html").exists()
+    overview = (RESULTS / "README.md").read_text(encoding="utf-8")
+    lines = (RESULTS / "claims.csv").read_text(encoding="utf-8").splitlines()
+    assert overview.count("| `riskpilot bench") == len(lines) - 1
+
+
+def test_the_gallery_shows_every_figure(site):
+    page = html.unescape((site / "gallery.html").read_text(encoding="utf-8"))
+    captions = {one.path: one.caption for one in gallery.pictures()}
+    folders = (ROOT / "docs" / "images", RESULTS / "figures")
+    for path in (path for folder in folders for path in folder.iterdir()):
+        drawing = path.suffix == ".svg" and 'class="rp"' in path.read_text(encoding="utf-8")
+        assert drawing or path.name in page, f"{path.name} is missing"
+        assert path.stem.endswith("-dark") or captions[path] in page
+
+
+def test_no_line_of_code_is_longer_than_what_fits(site):
+    """The browser's test below looks at one page; all pages keep to the same length."""
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        for block in blocks_of(page):
+            if block.language == "python":
+                assert max(map(len, block.code.splitlines()), default=0) <= 100, page.name
+
+
+@pytest.mark.browser
+def test_code_is_not_clipped_and_a_phone_does_not_scroll_sideways(site, chrome):
+    pages = ("index", "experiments/index", "experiments/tasks/pruning", "compares")
+    with site_speed.served(site) as address:
+        for page in pages:
+            wide = site_speed.laid_out(chrome, f"{address}/{page}.html", site_speed.WIDE)
+            assert not wide["clipped"], page
+            phone_ = site_speed.laid_out(chrome, f"{address}/{page}.html", site_speed.PHONE)
+            assert not phone_["sideways"], page
+
+
+@pytest.mark.browser
+def test_the_search_box_is_there_and_finds_a_name_on_pages_from_disk(site, chrome):
+    browser.view(chrome, site_speed.WIDE)
+    chrome.get((site / "index.html").as_uri())
+    box = chrome.find_element("css selector", "input.md-search__input")
+    browser.wait(chrome, lambda _: box.is_displayed(), 60)
+    box.send_keys("select_from_counts")
+    found = (
+        "return document.querySelector('.md-search-result__item h2, .md-search-result__item h1')"
+    )
+    browser.wait(chrome, lambda c: c.execute_script(f"{found} !== null"), 60)
+    items = "return document.querySelector('.md-search-result__list').innerText"
+    assert "select_from_counts" in chrome.execute_script(items)
+
+
+def test_rows_of_sentences_become_cards_and_columns_of_numbers_do_not():
+    head = "<tr><th>claim</th><th>figure</th><th>command</th></tr>"
+    row = "<tr><td>{}</td><td>2</td><td>3</td></tr>"
+    cards = phone.with_labels(f"<table>{head}{row.format('a sentence ' * 5)}</table>")
+    assert cards.startswith("<table data-cards>")
+    assert '<td data-label="figure">2</td>' in cards
+    numbers = phone.with_labels(f"<table>{head}{row.format('1')}</table>")
+    assert numbers.startswith("<table data-numbers>")
+    assert "data-label" not in numbers
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,6 @@
-"""A real PostgreSQL server, and one study problem, for every test of this folder."""
+"""The storages that every test of this folder may ask for."""
 
 import pytest
-
-from benchmarks.postgres import NoServerError, server
-
-
-@pytest.fixture(scope="session")
-def postgres():
-    """The address of a server; a machine that has none fails these tests, and skips nothing."""
-    try:
-        with server() as address:
-            yield address
-    except NoServerError as error:
-        pytest.fail(str(error))
 
 
 @pytest.fixture(params=["sqlite", "journal", "postgresql"])

@@ -105,6 +105,7 @@ COMMANDS = {
     "seal": ["seal", "ADDRESS"],
     "report": ["report", "ADDRESS"],
     "dashboard": ["dashboard", "ADDRESS"],
+    "live": ["live", "ADDRESS"],
     "verify": ["verify", "certificate.json", "--losses", "ADDRESS"],
     "verify=": ["verify", "certificate.json", "--losses=ADDRESS"],
     "verify the wrong way round": ["verify", "ADDRESS", "--losses", "study.db"],

@@ -135,6 +135,7 @@ def chrome_free(monkeypatch):
         ["plan", "-r", "error<=0.1", "-n", "NAME"],
         ["report", "NAME.db", "--out", "NAME"],
         ["dashboard", "NAME.db"],
+        ["live", "NAME.db"],
         ["demo", "--limit", "NAME"],
         ["NAME"],
         ["status", "a", "NAME"],

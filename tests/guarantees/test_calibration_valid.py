@@ -13,6 +13,7 @@ import riskpilot as rp
 
 CANDIDATES = 500
 STREAMS = 1_000  # 20,000 in the long run
+FIRST_CERTIFICATES = 10_000
 HORIZON = 150
 DELTA = 0.1
 
@@ -140,6 +141,33 @@ def test_p_is_super_uniform_at_the_limit_whenever_one_stops(what, effort):
     log_p = np.log(np.concatenate(found))
     assert_super_uniform(log_p)
     assert (log_p < np.log(DELTA)).mean() > 0.005  # the boundary and the bets are not idle
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", AT_THE_LIMIT)
+def test_who_stops_at_the_first_certificate_is_wrong_in_at_most_delta_of_the_runs(what):
+    """Every stream is a calibration of its own, with a look after every tenth of the horizon."""
+    risk, draw, _ = AT_THE_LIMIT[what]
+    rng = np.random.default_rng(1)
+    problem = rp.Problem([risk], "cost", delta=DELTA)
+    plan = rp.freeze(problem, validation={**draw(rng, (1, 200)), "cost": [1.0]})
+    wrong, drawn = 0, 500
+    for _ in range(FIRST_CERTIFICATES // drawn):
+        losses = draw(rng, (drawn, HORIZON))
+        for row in range(drawn):
+            calibration = rp.Calibration(plan, horizon=HORIZON)
+            for start in range(0, HORIZON, HORIZON // 10):
+                part = slice(start, start + HORIZON // 10)
+                own = {
+                    name: values[part] if values.ndim == 1 else values[row : row + 1, part]
+                    for name, values in losses.items()
+                }
+                calibration.add(own)
+                if calibration.done:
+                    break
+            wrong += bool(calibration.certified)
+    assert_rate_at_most(DELTA, wrong, FIRST_CERTIFICATES)
+    assert wrong > 0.005 * FIRST_CERTIFICATES
 
 
 def test_of_two_risks_the_one_that_is_broken_decides(effort):

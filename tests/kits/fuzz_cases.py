@@ -112,10 +112,19 @@ def _frozen() -> rp.FrozenPlan:
     return rp.freeze(PROBLEM, validation=validation)
 
 
-def _calibrated(source: Any, horizon: Any, losses: Any, candidates: Any = None) -> Any:
+def _calibrated(
+    source: Any,
+    horizon: Any,
+    losses: Any,
+    candidates: Any = None,
+    fresh: Any = None,
+    judge: Any = None,
+    ids: Any = None,
+) -> Any:
     """Add labels, and look at all that a calibration says."""
-    calibration = rp.Calibration(source, horizon=horizon)
-    calibration.add(losses, candidates)
+    calibration = rp.Calibration(source, horizon=horizon, judge=fresh)
+    calibration.add(losses, candidates, judge=judge, ids=ids)
+    calibration._repr_html_()
     return calibration.message, calibration.certified, calibration.needed, calibration.select()
 
 
@@ -278,7 +287,11 @@ STUDIES = (
     Case(
         "create_study",
         rp.create_study,
-        ({"problem": PROBLEM, "seed": 3}, {"problem": PROBLEM, "safe": {"row": 1}}),
+        (
+            {"problem": PROBLEM, "seed": 3},
+            {"problem": PROBLEM, "safe": {"row": 1}},
+            {"problem": PROBLEM, "warm_start": Fresh(_study)},
+        ),
         use=_search,
         examples=150,
         allowed=(rp.RiskpilotError, OwnError, OSError),  # names of folders that are files
@@ -386,6 +399,12 @@ STUDIES = (
         far=tuple({"problem": problem, "seed": 0} for problem in EXTREME),
     ),
     Case("StopWhenSettled", rp.StopWhenSettled, ({"gain": 0.01}, {"share": 0.1}), examples=30),
+    Case(
+        "ShowProgress",
+        lambda study: rp.ShowProgress()(study, None),
+        ({"study": Fresh(_study)},),
+        examples=10,
+    ),
     *(
         Case(
             name,
@@ -557,7 +576,7 @@ LOSSES = (
             {name: table[name] for name in ("problem", "validation")}
             for table in (TABLES[0], TABLES[1], TABLES[3], TABLES[4])
         ),
-        use=lambda plan: (repr(plan), plan.candidates, plan.digest),
+        use=lambda plan: (repr(plan), plan._repr_html_(), plan.candidates, plan.digest),
         examples=60,
     ),
     Case(
@@ -570,8 +589,18 @@ LOSSES = (
     Case(
         "Calibration",
         _calibrated,
-        ({"source": _frozen(), "horizon": 80, "losses": {"error": _draw(40)[:1]}},),
-        examples=100,
+        (
+            {"source": _frozen(), "horizon": 80, "losses": {"error": _draw(40)[:1]}},
+            {
+                "source": _frozen(),
+                "horizon": 80,
+                "losses": {"error": _draw(40)[:1]},
+                "fresh": {"unlabelled": {"error": _draw(200)[:1]}, "ids": list(range(100, 300))},
+                "judge": {"labelled": {"error": _draw(40)[:1]}},
+                "ids": list(range(40)),
+            },
+        ),
+        examples=120,
     ),
     Case(
         "Calibration.load",
@@ -888,6 +917,7 @@ WATCHES = (
         (
             *({"certificate": made, "delta": 0.1} for made, _ in _promises()),
             {"certificate": _promises()[0][0], "largest_weight": 4.0},
+            {"certificate": _promises()[0][0], "judge": "error"},
         ),
         use=_watch_all,
         examples=150,
@@ -900,6 +930,22 @@ WATCHES = (
             examples=60,
         )
         for i, (_, labels) in enumerate(_promises())
+    ),
+    Case(
+        "Watch.update with a judge",
+        lambda **given: rp.Watch(_promises()[0][0], judge="error").update(**given),
+        (
+            {
+                "losses": _promises()[0][1],
+                "ids": list(range(M)),
+                "judge": {
+                    "labelled": {"error": _draw(M)[0]},
+                    "unlabelled": {"error": _draw(3 * M)[0]},
+                    "ids": list(range(1000, 1000 + 3 * M)),
+                },
+            },
+        ),
+        examples=80,
     ),
     Case(
         "Watch.update_from_file",
@@ -1135,6 +1181,6 @@ COMMANDS = (
     _typed(30, ["report", "sqlite:///study.db", "--study-name", "known", "--out", "r.html"]),
 )
 # Commands that serve, train or replay: they read no input but options that the others read, too.
-NOT_TYPED = {"dashboard", "demo", "bench"}
+NOT_TYPED = {"dashboard", "live", "demo", "bench"}
 
 CASES = (*VOCABULARY, *LOSSES, *PLANS, *STUDIES, *CERTIFICATES, *WATCHES, *SKLEARN, *COMMANDS)

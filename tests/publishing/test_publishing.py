@@ -143,6 +143,24 @@ def test_a_release_is_tried_with_every_example() -> None:
     assert release_check.EXTRAS_OF_EXAMPLES.keys() <= names
 
 
+@pytest.mark.long
+def test_the_wheel_is_complete_in_an_empty_environment() -> None:
+    assert release_check.main(["--fast"]) == 0
+
+
+def test_a_fast_check_tries_the_wheel_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[tuple[str, str]] = []
+    built = (Path("a.whl"), Path("a.tar.gz"))
+    monkeypatch.setattr(release_check, "build", lambda folder: built)
+    monkeypatch.setattr(
+        release_check, "check", lambda package, extras, _: tried.append((package.name, extras))
+    )
+    assert release_check.main(["--fast"]) == 0
+    assert tried == [("a.whl", "")]
+    assert release_check.main([]) == 0
+    assert tried[1:] == [("a.whl", ""), ("a.tar.gz", "[bench,mlflow]")]
+
+
 @pytest.mark.parametrize(
     ("python", "says"),
     [

@@ -110,7 +110,7 @@ def test_a_study_keeps_the_scores_of_its_judge(tmp_path):
     assert selection.certificate.families == {"error": "judged"}
     assert rp.verify(selection.certificate, study=study, seal=sealed).ok
     assert rp.select(study).certificate == selection.certificate
-    with pytest.raises(rp.ProblemError, match="without a judge"):
+    with pytest.raises(rp.ProblemError, match="labels arrive one after another"):
         rp.Calibration(study, horizon=100)
 
 

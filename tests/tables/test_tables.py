@@ -298,8 +298,8 @@ WHOLE = npz(**{"validation.error": np.random.rand(50, 50), "calibration.error": 
         ("word.csv", GOOD + "validation,a,zero\n", "line 4 has 'zero'"),
         (
             "twins.csv",
-            HEAD + "validation,0.5,0\nvalidation,0.50,1\ncalibration,0.5,0\n",
-            "'0.5' and '0.50' mean the same",
+            HEAD + "validation,0.5,0\nvalidation,5e-1,1\ncalibration,0.5,0\n",
+            "'0.5' and '5e-1' mean the same",
         ),
         (
             "spaces.csv",

@@ -33,6 +33,11 @@ class Cache:
         row = self._connection.execute("SELECT value FROM runs WHERE key = ?", (key,)).fetchone()
         return None if row is None else json.loads(row[0])
 
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._connection:
+            self._connection.execute("DELETE FROM runs")
+
     def put(self, values: Mapping[str, Any]) -> None:
         """Store values by key."""
         rows = [(key, json.dumps(value)) for key, value in values.items()]

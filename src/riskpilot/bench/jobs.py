@@ -15,13 +15,15 @@ from riskpilot.bench import cells, tasks
 from riskpilot.bench.cache import Cache, as_json, file_digest, source_digest
 from riskpilot.bench.cells import Cell, Splits
 from riskpilot.bench.methods import METHODS, Assignment, Method
+from riskpilot.bench.peers import is_peer, peer_key
 from riskpilot.bench.replay import NOTHING, Outcome, outcome_on_test, replay
 from riskpilot.bench.searches import SearchResult
 from riskpilot.bench.tasks import Task
 from riskpilot.bench.validation_sums import sum_validation
 from riskpilot.common import digest_of
 
-# Every search and every test depends on these; results are made again when any of them changes.
+# Every test and every search of riskpilot's own depends on these; results are made again when any
+# of them changes.
 CORE = (
     "bench.baselines",
     "bench.methods",
@@ -112,25 +114,31 @@ def _jobs(scope: Scope, task: Task, method: Method, seed: int) -> Iterator[Job]:
     all_cells = scope.cells(task, method)
     for group in [[cell] for cell in all_cells] if method.looks_at_limits else [all_cells]:
         cell = group[0] if method.looks_at_limits else None
-        variant = cells.variant_of(task.name, seed)
-        search_key = digest_of(
-            [
-                "search",
-                _table_digest(task.name),
-                source_digest([task.losses.__module__, *CORE]),
-                [task.name, variant, task.n_trials, task.n_startup_trials],
-                [method.search_family, as_json(method.search), cell, seed],
-                [cells.DELTA, cells.n_calibration(task)],
-            ]
-        )
+        search_key = _search_key(task, method, cell, seed)
+        core = source_digest(CORE)
         replays = {
             Key(task.name, each, method.name, family, seed): digest_of(
-                ["replay", search_key, method.smooth, each, family, scope.n_splits]
+                ["replay", search_key, core, method.smooth, each, family, scope.n_splits]
             )
             for each in group
             for family in method.families or (NO_TEST,)
         }
         yield Job(task.name, method.name, cell, seed, scope.n_splits, search_key, replays)
+
+
+def _search_key(task: Task, method: Method, cell: Cell | None, seed: int) -> str:
+    """Compute the key of a search in the cache: all that its result depends on."""
+    variant, table = cells.variant_of(task.name, seed), _table_digest(task.name)
+    if is_peer(method):
+        return peer_key(task, method, table, variant, seed)
+    return digest_of(
+        [
+            ["search", table, source_digest([task.losses.__module__, *CORE])],
+            [task.name, variant, task.n_trials, task.n_startup_trials],
+            [method.search_family, as_json(method.search), cell, seed],
+            [cells.DELTA, cells.n_calibration(task)],
+        ]
+    )
 
 
 @lru_cache

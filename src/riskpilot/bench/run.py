@@ -1,4 +1,4 @@
-"""The whole replay: it plans, runs what is missing, summarises, draws and writes the page."""
+"""The whole replay: it plans, runs what is missing, summarises, draws and writes the pages."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -16,14 +16,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from riskpilot.bench import cells
+from riskpilot.bench import cells, peers
 from riskpilot.bench import tasks as all_tasks
 from riskpilot.bench.cache import Cache
 from riskpilot.bench.jobs import Job, Scope, plan_jobs, run_jobs
 from riskpilot.bench.methods import METHODS, installed
 from riskpilot.bench.results import Results, collect
 from riskpilot.bench.shown.claims import Claim, paper_claims
-from riskpilot.bench.shown.page import page
+from riskpilot.bench.shown.page import pages
 from riskpilot.bench.shown.summary import Row, cell_rows, comparison_rows, seed_rows, write_csv
 from riskpilot.bench.shown.targets import targets
 from riskpilot.common import write_whole
@@ -44,13 +44,14 @@ def run(
     out: Path | None = None,
     quick: bool = False,
     jobs: int = 2,
+    resume: bool = True,
 ) -> Results:
-    """Replay experiments and write tables, figures and a page to ``out``.
+    """Replay experiments and write tables, figures and pages to ``out``.
 
     ``tasks``, ``methods``: by name; by default the tasks of the paper and all methods. ``seeds``:
     how many searches of each method; ``splits``: how many splits into calibration and test.
-    ``quick``: fewer tasks, limits, seeds and splits. ``jobs``: processes. What was
-    finished before is not run again.
+    ``quick``: fewer tasks, limits, seeds and splits. ``jobs``: processes. ``resume``: whether to go
+    on from what earlier runs kept; otherwise everything is run again.
     """
     console = Console(stderr=True)  # standard output is for the results alone
     names = list(tasks or (QUICK_TASKS if quick else _replayed()))
@@ -79,13 +80,30 @@ def run(
         every_cell=not quick,
     )
     out = out or (QUICK_OUT if quick else OUT)
-    with Cache(out / ".cache") as cache:
-        planned = plan_jobs(scope)
-        _run_with_progress(planned, cache, jobs, console)
-        results = collect(scope, planned, cache)
+    results = _made(scope, out, jobs, resume, console)
     _write(results, out, _command(tasks, methods, seeds, splits, quick), missing)
     Console().print(f"Results: {out / 'README.md'}")
     return results
+
+
+def _made(scope: Scope, out: Path, workers: int, resume: bool, console: Console) -> Results:
+    """Run what earlier runs have not kept, and keep the searches by packages of others."""
+    planned = plan_jobs(scope)
+    searches = {
+        f"{job.task} / {job.method} / {job.seed}": job.search_key
+        for job in planned
+        if peers.is_peer(METHODS[job.method])
+    }
+    kept = out / peers.FILE
+    with Cache(out / ".cache") as cache:
+        if resume:
+            start = kept if kept.exists() else OUT / peers.FILE
+            peers.bring_in(start, searches.values(), cache)
+        else:
+            cache.clear()
+        _run_with_progress(planned, cache, workers, console)
+        peers.keep(kept, searches, cache)
+        return collect(scope, planned, cache)
 
 
 def _check(what: str, names: Sequence[str], known: Sequence[str]) -> None:
@@ -114,7 +132,7 @@ def _run_with_progress(jobs: list[Job], cache: Cache, workers: int, console: Con
 
 
 def _write(results: Results, out: Path, command: str, missing: dict[str, str]) -> None:
-    """Write tables, figures and the page."""
+    """Write tables, figures and pages."""
     rows = cell_rows(results)
     write_csv(out / "cells.csv", [row for row in rows if not METHODS[row["method"]].ablation])
     write_csv(out / "ablations.csv", [row for row in rows if METHODS[row["method"]].ablation])
@@ -123,7 +141,9 @@ def _write(results: Results, out: Path, command: str, missing: dict[str, str]) -
     claims = [*paper_claims(results), *targets(results)]
     write_csv(out / "claims.csv", [_claim_row(c) for c in claims])
     figures = _drawn(results, out / "figures")
-    write_whole(out / "README.md", page(results, command, missing, figures))
+    for name, text in pages(results, command, missing, figures).items():
+        (out / name).parent.mkdir(exist_ok=True)
+        write_whole(out / name, text)
 
 
 def _drawn(results: Results, folder: Path) -> Sequence[Path]:

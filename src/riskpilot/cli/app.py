@@ -16,6 +16,7 @@ from riskpilot.cli import (
     dashboard,
     demo,
     gate,
+    live,
     logs,
     plan,
     recertify,
@@ -125,6 +126,7 @@ app.command(epilog=verify.EXAMPLES)(verify.verify)
 app.command(epilog=watch.EXAMPLES)(watch.watch)
 app.command(epilog=recertify.EXAMPLES)(recertify.recertify)
 app.command(epilog=report.EXAMPLES)(report.report)
+app.command(epilog=live.EXAMPLES)(live.live)
 app.command(epilog=dashboard.EXAMPLES)(dashboard.dashboard)
 app.command(epilog=bench.EXAMPLES)(bench.bench)
 app.command(epilog=status.EXAMPLES)(status.status)

@@ -17,15 +17,25 @@ from riskpilot.cli.options import (
     examples,
 )
 from riskpilot.guarantee import config_in_words
-from riskpilot.study import Calibration, add_from_file, hide_password, open_study
+from riskpilot.study import (
+    Calibration,
+    FileColumns,
+    calibration_from_files,
+    hide_password,
+    open_study,
+)
 
 SCHEMA = "riskpilot-calibrate/1"
 
 EXAMPLES = examples(
     "riskpilot calibrate study.db --horizon 1000",
     "riskpilot calibrate study.db --labels labels.csv --horizon 1000 --out certificate.json",
+    "riskpilot calibrate study.db --labels labels.csv --judge scores.csv --horizon 1000",
     "The file has one row per labelled example and trial, new ones at the end: example, trial, and "
     "a column for each risk. Without --labels the trials are listed whose losses are needed.",
+    "A judge's table has one row per example and trial, labelled ones and fresh ones: example, "
+    "trial, fresh (true where the example is never labelled), and a column of scores for each risk "
+    "that it helps with. Fresh examples are settled before the first label.",
     "Exit code: 0 certified, 4 go on labelling, 3 nothing can be certified any more, 2 bad input.",
 )
 
@@ -37,8 +47,15 @@ def calibrate(
         str | None,
         typer.Option(help="A table of labels (.csv, .parquet, .json), in the order they came."),
     ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(help="A table of a judge's scores of labelled and of fresh examples."),
+    ] = None,
     trial: Annotated[str, typer.Option(help="The column of the numbers of the trials.")] = "trial",
     example: Annotated[str, typer.Option(help="The column of the examples' ids.")] = "example",
+    fresh: Annotated[
+        str, typer.Option(help="The column that says which examples are never labelled.")
+    ] = "fresh",
     study_name: StudyNameOption = None,
     artifacts: ArtifactsOption = None,
     out: OutOption = None,
@@ -47,10 +64,9 @@ def calibrate(
 ) -> None:
     """Take labels as they arrive, and say "go on" or "certified: stop"."""
     with terminal.waiting(f"Reading labels for {hide_password(storage)}"):
-        calibration = Calibration(open_study(storage, study_name, artifacts), horizon=horizon)
-        new = 0
-        if labels is not None:
-            new = add_from_file(calibration, labels, trial=trial, example=example)
+        study = open_study(storage, study_name, artifacts)
+        columns = FileColumns(trial, example, fresh)
+        calibration, new = calibration_from_files(study, horizon, labels, judge, columns)
         selection = calibration.select() if calibration.n_labels else None
         if selection is not None and out is not None:
             selection.certificate.save(out)

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from optuna import Study
 from rich.console import Console
 
 from riskpilot.cli import terminal
 from riskpilot.cli.options import examples
 from riskpilot.guarantee import config_in_words, plan_calibration
+from riskpilot.study import expected_in_words, outlook_of
 
 if TYPE_CHECKING:
     from riskpilot.demo import Demo, Habit, Trained
@@ -51,7 +53,13 @@ def demo(
     terminal.say(console, f"Plan: {plan_calibration(problem, setting.calibration)[0]}\n")
     with terminal.progress() as bar:
         task = bar.add_task("Training and searching", total=setting.trials)
-        found = run(setting, seed=seed, after_each=lambda: bar.advance(task))
+
+        def after_each(study: Study) -> None:
+            expected = expected_in_words(outlook_of(study), problem.minimize)
+            bar.update(task, advance=1, description=f"Searching: {expected}")
+
+        found = run(setting, seed=seed, after_each=after_each)
+        bar.update(task, description="Searching")
         again = bar.add_task("Choosing again on data drawn anew", total=setting.draws)
         habits = compare(found, setting, seed=seed, after_each=lambda: bar.advance(again))
     files = write(found, out)

@@ -6,7 +6,14 @@ from riskpilot.cli import terminal
 from riskpilot.cli.options import JsonOption, StorageArgument, StudyNameOption, examples
 from riskpilot.guarantee import config_in_words
 from riskpilot.selection import left_out_in_words
-from riskpilot.study import QuestionStatus, RiskStatus, Status, open_study, study_status
+from riskpilot.study import (
+    QuestionStatus,
+    RiskStatus,
+    Status,
+    expected_in_words,
+    open_study,
+    study_status,
+)
 
 SCHEMA = "riskpilot-status/1"
 
@@ -69,17 +76,8 @@ def _ahead(status: Status) -> list[str]:
     ahead = status.outlook
     if ahead is None:
         return []
-    free = status.asked["minimize"]
-    if ahead.free is None:
-        return [
-            f"Ahead: nothing is more likely to pass than not so far (best chance "
-            f"{ahead.chance:.0%}); one more evaluation is expected to gain {ahead.gain:.3g} in "
-            f"{free}"
-        ]
-    return [
-        f"Ahead: {free} {ahead.free:.4g} is likely to pass now; one more evaluation is expected to "
-        f"gain {ahead.gain:.3g}"
-    ]
+    expected = expected_in_words(ahead, status.asked["minimize"])
+    return [f"Ahead: {expected}; one more evaluation is expected to gain {ahead.gain:.2g}"]
 
 
 def _show_risks(console: Console, status: Status) -> None:

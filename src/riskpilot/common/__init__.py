@@ -30,6 +30,8 @@ from riskpilot.common.json_shapes import (
 from riskpilot.common.notebook import card
 from riskpilot.common.ordinary_files import open_ordinary, other_than_file
 from riskpilot.common.passwords import hide_password, shown_safely, without_password
+from riskpilot.common.served import unusable_address
+from riskpilot.common.shown_line import ShownLine, shown_steps
 from riskpilot.common.size_limits import (
     check_archive,
     check_file,
@@ -60,6 +62,7 @@ __all__ = [
     "Places",
     "Shape",
     "ShapeError",
+    "ShownLine",
     "TimeLimitError",
     "anything",
     "canonical",
@@ -101,7 +104,9 @@ __all__ = [
     "record",
     "replacing",
     "shown_safely",
+    "shown_steps",
     "text",
+    "unusable_address",
     "whole",
     "within",
     "without_password",

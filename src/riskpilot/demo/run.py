@@ -133,7 +133,7 @@ def run(
     setting: Setting = FULL,
     *,
     seed: int = 0,
-    after_each: Callable[[], None] = lambda: None,
+    after_each: Callable[[optuna.Study], None] = lambda study: None,
 ) -> Demo:
     """Search, test and select; the same seed gives the same result."""
     problem = demo_problem(setting)
@@ -159,7 +159,7 @@ def run(
         study.optimize(
             objective(study, evaluate),
             n_trials=setting.trials,
-            callbacks=[lambda _study, _trial: after_each()],
+            callbacks=[lambda study, _trial: after_each(study)],
         )
     finally:
         optuna.logging.set_verbosity(verbosity)

@@ -13,6 +13,12 @@ from riskpilot.guarantee.certificate_shape import (
 from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.judging import JudgeHelp
 from riskpilot.guarantee.label_planning import JudgePlan, LabelsPlan, plan_judge, plan_labels
+from riskpilot.guarantee.label_progress import (
+    Progress,
+    begin_labels,
+    evidence_paths,
+    labels_again,
+)
 from riskpilot.guarantee.labelled_split import split_labelled
 from riskpilot.guarantee.order_of_bets import check_seed
 from riskpilot.guarantee.passing import (
@@ -50,12 +56,7 @@ from riskpilot.guarantee.question import (
 from riskpilot.guarantee.region import DELTA_PRIME, DOUBT, TRUST, Interval, interval, region_of
 from riskpilot.guarantee.risk_tests import family, fewest_examples, log_p, steering_family
 from riskpilot.guarantee.seals import Seal, differences_from_seal, make_seal
-from riskpilot.guarantee.sequential import (
-    Progress,
-    begin_labels,
-    label_by_label,
-    labels_again,
-)
+from riskpilot.guarantee.sequential import label_by_label, question_by_label
 from riskpilot.guarantee.testing import Labelling, TestPlan, TestResult, freeze_plan, run_test
 from riskpilot.guarantee.uses import Use, stamp
 
@@ -96,6 +97,7 @@ __all__ = [
     "config_of",
     "custom_name",
     "differences_from_seal",
+    "evidence_paths",
     "family",
     "fewest_examples",
     "fixed_sequence",
@@ -119,6 +121,7 @@ __all__ = [
     "plan_labels",
     "planning_family",
     "power_is_unknown",
+    "question_by_label",
     "question_digest",
     "region_of",
     "run_test",

@@ -6,13 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.common.arrays import FloatArray
-from riskpilot.losses import JudgeScores, RiskLosses
+from riskpilot.common import digest_of
+from riskpilot.common.arrays import FloatArray, IntArray, Places
+from riskpilot.losses import (
+    FreshScores,
+    JudgeScores,
+    LabelTable,
+    RiskLosses,
+    digest_of_numbers,
+    score_name,
+)
 from riskpilot.problem import Risk
-from riskpilot.statistics import labels_worth, log_judged, shuffled
-
-JUDGED = "judged"
-"""The family of a risk that is tested with the help of a judge."""
+from riskpilot.statistics import Pool, labels_worth, log_judged, shuffled
 
 _SIGNIFICANT = 2  # digits of a number of labels that is only about right
 
@@ -60,15 +65,25 @@ def log_p_judged(
     """
     order = shuffled(losses.n_examples, shuffle)
     labelled, unlabelled = scores.rows(risk.name, rows)
-    pool = np.random.default_rng([shuffle, 1]).permutation(unlabelled.shape[1])
     values, labelled = losses.unit_rows(rows)[:, order], labelled[:, order]
-    unlabelled = unlabelled[:, pool]
+    unlabelled = unlabelled[:, _pool_order(unlabelled.shape[1], shuffle)]
     found = np.empty(len(rows))
     for aim in sorted(set(aims)):
         some = np.asarray(aims) == aim
         one, other = (part if len(part) == 1 else part[some] for part in (labelled, unlabelled))
         found[some] = log_judged(values[some], one, other, risk.unit_limit, aim, binary=binary)
     return found
+
+
+def pool_of(risk: Risk, fresh: FreshScores, *, shuffle: int, binary: bool) -> Pool:
+    """Put the fresh scores for a risk in the order in which labels that arrive use them up."""
+    scores = fresh.unit(risk)
+    return Pool(scores[:, _pool_order(scores.shape[1], shuffle)], binary)
+
+
+def _pool_order(size: int, shuffle: int) -> Places:
+    """Return the order in which fresh scores are used; it is settled before any of them is seen."""
+    return np.random.default_rng([shuffle, 1]).permutation(size)
 
 
 def help_of_judge(
@@ -79,21 +94,51 @@ def help_of_judge(
 ) -> JudgeHelp:
     """Say what a judge was worth, candidate by candidate. It takes no part in the decision."""
     unlabelled = {name: int(scores.unlabelled[name].shape[1]) for name in names}
-    correlation: list[dict[str, float]] = [{} for _ in rows]
-    saved: list[dict[str, int]] = [{} for _ in rows]
+    pairs = {}
     for name in names:
         values = losses[name].unit_rows(rows)
         labelled, _ = scores.rows(name, rows)
-        for i, (one, other) in enumerate(
-            zip(values, np.broadcast_to(labelled, values.shape), strict=True)
-        ):
-            counts = ~np.isnan(one)
-            r = _correlation(one[counts], other[counts])
-            n = int(counts.sum())
+        pairs[name] = list(zip(values, np.broadcast_to(labelled, values.shape), strict=True))
+    n_labels = {name: max(len(both[0][0]), 1) for name, both in pairs.items()}
+    return _help(pairs, unlabelled, n_labels, scores.digest(rows))
+
+
+def help_with_labels(
+    fresh: FreshScores, table: LabelTable, labels: IntArray, horizon: int
+) -> JudgeHelp:
+    """Say the same of labels that arrived; ``labels``: how many each candidate has got."""
+    n = len(labels)
+    unlabelled = {name: int(scores.shape[1]) for name, scores in fresh.scores.items()}
+    pairs = {
+        name: [(table[name][i, :t], table[score_name(name)][i, :t]) for i, t in enumerate(labels)]
+        for name in fresh.names
+    }
+    content = [
+        digest_of_numbers(scores).hex() for name in sorted(pairs) for _, scores in pairs[name]
+    ]
+    digest = digest_of([fresh.digest(n), content])
+    return _help(pairs, unlabelled, dict.fromkeys(pairs, horizon), digest)
+
+
+def _help(
+    pairs: Mapping[str, Sequence[tuple[FloatArray, FloatArray]]],
+    unlabelled: dict[str, int],
+    n_labels: Mapping[str, int],
+    digest: str,
+) -> JudgeHelp:
+    """Say what a judge was worth. ``pairs``: by risk, the losses and scores of each candidate;
+    ``n_labels``: by risk, over how many labels the fresh scores are shared out."""
+    n = len(next(iter(pairs.values())))
+    correlation: list[dict[str, float]] = [{} for _ in range(n)]
+    saved: list[dict[str, int]] = [{} for _ in range(n)]
+    for name, both in pairs.items():
+        for i, (losses, scores) in enumerate(both):
+            counts = ~np.isnan(losses)
+            r = _correlation(losses[counts], scores[counts])
             correlation[i][name] = r
-            worth = labels_worth(r, unlabelled[name] / max(len(one), 1))
-            saved[i][name] = _about(n * (min(worth, 1e6) - 1))
-    return JudgeHelp(unlabelled, tuple(correlation), tuple(saved), scores.digest(rows))
+            worth = labels_worth(r, unlabelled[name] / n_labels[name])
+            saved[i][name] = _about(int(counts.sum()) * (min(worth, 1e6) - 1))
+    return JudgeHelp(unlabelled, tuple(correlation), tuple(saved), digest)
 
 
 def _correlation(one: FloatArray, other: FloatArray) -> float:

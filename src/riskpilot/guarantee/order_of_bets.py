@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from riskpilot.errors import ProblemError, shown
-from riskpilot.guarantee.judging import JUDGED
 from riskpilot.losses import ValidationLosses
+from riskpilot.statistics import JUDGED
 
 SEEDS = 2**128  # seeds lie below this, as large as those that NumPy makes from fresh entropy
 # So many changes from one loss to the next make the order of validation losses random enough.

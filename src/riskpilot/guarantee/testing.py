@@ -12,13 +12,14 @@ from riskpilot.common import digest_of
 from riskpilot.common.arrays import BoolArray, FloatArray, IntArray, Places
 from riskpilot.errors import LossError
 from riskpilot.guarantee.dominance import non_dominated
-from riskpilot.guarantee.judging import JUDGED, JudgeHelp, help_of_judge, log_p_judged
+from riskpilot.guarantee.judging import JudgeHelp, help_of_judge, log_p_judged
 from riskpilot.guarantee.order_of_bets import check_seed, entropy_of, shuffle_seed
 from riskpilot.guarantee.procedures import Procedure, aims, check_procedure, fixed_sequence
 from riskpilot.guarantee.risk_tests import family, log_p, log_p_for_order, starts
-from riskpilot.losses import CalibrationLosses, JudgeScores, ValidationLosses
+from riskpilot.losses import CalibrationLosses, FreshScores, JudgeScores, ValidationLosses
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import (
+    JUDGED,
     GroupName,
     GroupSummary,
     Start,
@@ -48,7 +49,8 @@ class TestPlan:
     configuration, shape (n_configs, c), where filter and order went by them. ``entropy``: the
     randomness that the shuffle got beside the validation losses; None where it needed none.
     ``horizon``: the largest number of labels, where they arrive one after another (`sequential`).
-    ``judged``: the risks with which a judge helps, and whether their losses looked like 0/1 losses.
+    ``judged``: the risks with which a judge helps, and whether their losses looked like 0/1 losses;
+    ``pool``: the digest of its scores of fresh examples, where labels arrive one after another.
     ``known_order``: whether the order was known before any data, so that nothing was filtered.
     """
 
@@ -73,6 +75,7 @@ class TestPlan:
     entropy: int | None = None
     horizon: int | None = None
     judged: Mapping[str, bool] = field(default_factory=dict)
+    pool: str | None = None
     known_order: bool = False
 
     def settings(self, risk: Risk, positions: slice = slice(None)) -> TestSettings:
@@ -105,6 +108,8 @@ class TestPlan:
             content.append(["horizon", self.horizon])
         if self.judged:
             content.append(["judged", dict(self.judged)])
+        if self.pool is not None:
+            content.append(["pool", self.pool])
         if self.known_order:
             content.append("known order")
         return digest_of(content)
@@ -118,7 +123,8 @@ class Labelling:
     (n_candidates,); ``looks``: after how many labels somebody looked, ascending; ``steps``: by
     risk, the label at which a count of 0, 1, 2, ... losses begins to cross the boundary, for risks
     whose boundary is the same for all candidates. ``table``: the losses of the
-    candidates in the order of the labels, NaN where there are none; for pictures.
+    candidates in the order of the labels, NaN where there are none; ``fresh``: a judge's scores of
+    fresh examples, where one helps; both for pictures.
     """
 
     horizon: int
@@ -126,6 +132,7 @@ class Labelling:
     looks: tuple[int, ...]
     steps: Mapping[str, tuple[int, ...]]
     table: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict, repr=False)
+    fresh: FreshScores | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,17 @@
 """Losses on their way in: checked, counted, digested, and kept apart by purpose."""
 
+from riskpilot.losses.beside import digest_of_numbers
 from riskpilot.losses.counts import CountedLosses
 from riskpilot.losses.deployed import DeployedLosses, read_deployed
+from riskpilot.losses.deployed_scores import read_deployed_scores
 from riskpilot.losses.evaluation import (
     Evaluation,
     LossMapping,
     check_names,
     was_used_as_number,
 )
-from riskpilot.losses.example_ids import ExampleIds, read_ids
+from riskpilot.losses.example_ids import ExampleIds, read_example_ids, read_ids
+from riskpilot.losses.fresh_scores import FreshScores, read_fresh, read_label_scores
 from riskpilot.losses.intake import (
     NumbersOfTexts,
     as_read,
@@ -17,15 +20,24 @@ from riskpilot.losses.intake import (
     plain_array,
     same_number,
 )
-from riskpilot.losses.judges import JudgeMapping, JudgeScores, judged_risks, read_judge
+from riskpilot.losses.judges import (
+    JudgeMapping,
+    JudgeScores,
+    check_judged,
+    judged_risks,
+    read_judge,
+)
 from riskpilot.losses.labels import (
+    IDS,
     LabelTable,
     digest_of_labels,
     labels_of,
+    parted,
     read_label_table,
+    score_name,
     some_labels,
 )
-from riskpilot.losses.leakage import check_disjoint, check_memory
+from riskpilot.losses.leakage import check_disjoint, check_memory, check_unseen
 from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
 from riskpilot.losses.ranges import as_given
@@ -41,11 +53,13 @@ from riskpilot.losses.texts import text_array
 from riskpilot.losses.values import measure, value_of, weighted
 
 __all__ = [
+    "IDS",
     "CalibrationLosses",
     "CountedLosses",
     "DeployedLosses",
     "Evaluation",
     "ExampleIds",
+    "FreshScores",
     "JudgeMapping",
     "JudgeScores",
     "LabelTable",
@@ -58,10 +72,13 @@ __all__ = [
     "as_read",
     "calibration_losses",
     "check_disjoint",
+    "check_judged",
     "check_losses",
     "check_memory",
     "check_names",
+    "check_unseen",
     "digest_of_labels",
+    "digest_of_numbers",
     "free_objective_alone",
     "is_missing",
     "judged_risks",
@@ -69,12 +86,18 @@ __all__ = [
     "losses_from_predictions",
     "measure",
     "number_array",
+    "parted",
     "plain_array",
     "read_deployed",
+    "read_deployed_scores",
+    "read_example_ids",
+    "read_fresh",
     "read_ids",
     "read_judge",
+    "read_label_scores",
     "read_label_table",
     "same_number",
+    "score_name",
     "some_labels",
     "summary_of",
     "text_array",

@@ -31,6 +31,13 @@ def digest_of_bytes(*parts: bytes) -> bytes:
     return digest.digest()
 
 
+def digest_of_numbers(values: npt.ArrayLike) -> bytes:
+    """Compute the SHA-256 digest of numbers in double precision, in their order."""
+    numbers = np.array(values, dtype="<f8") + 0.0  # the zero below zero is zero
+    numbers[np.isnan(numbers)] = np.nan  # one bit pattern for every NaN
+    return hashlib.sha256(numbers.tobytes()).digest()
+
+
 def read_groups(risk: Risk, beside: Mapping[str, npt.ArrayLike], m: int, split: str) -> Groups:
     """The groups of one split, checked. ``beside``: by name, shape (m,), or equal rows of it."""
     statistic = risk.statistic

@@ -45,7 +45,8 @@ class ExampleIds:
 def read_ids(validation_ids: Any, calibration_ids: Any) -> ExampleIds:
     """Read the ids of both splits, and refuse those that say nothing or occur in both."""
     ids = ExampleIds(
-        _read(validation_ids, "validation_ids"), _read(calibration_ids, "calibration_ids")
+        read_example_ids(validation_ids, "validation_ids"),
+        read_example_ids(calibration_ids, "calibration_ids"),
     )
     if ids.validation is None or ids.calibration is None:
         return ids
@@ -58,8 +59,9 @@ def read_ids(validation_ids: Any, calibration_ids: Any) -> ExampleIds:
     return ids
 
 
-def _read(given: Any, what: str) -> TextArray | None:
-    """The ids of one split as texts; an id may have several parts, such as (file, row)."""
+def read_example_ids(given: Any, what: str) -> TextArray | None:
+    """Read the ids of some examples as texts, no two alike; one may have several parts, such as
+    (file, row). ``what``: the name of the argument, for messages."""
     if given is None:
         return None
     if isinstance(given, NumbersOfTexts):
@@ -89,7 +91,7 @@ def _read(given: Any, what: str) -> TextArray | None:
 def _columns(given: Any, what: str) -> list[list[Any]]:
     """The parts of the ids, each as a list with one entry for each example."""
     ids = given if isinstance(given, list | tuple) else plain_array(given, what).tolist()
-    if not isinstance(ids, list | tuple):
+    if not isinstance(ids, list | tuple) or not ids:
         raise LossError(
             f"{what} holds one id for each example, but it is {shown(given)}. "
             f"Write a list of ids, such as {what}=range(300)."

@@ -1,15 +1,12 @@
 """Scores of a judge on their way in: of the labelled calibration examples, and of fresh ones."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from riskpilot.common import Array, FloatArray
 from riskpilot.errors import LossError, ProblemError, shown
-from riskpilot.losses.beside import digest_of_bytes
+from riskpilot.losses.beside import digest_of_bytes, digest_of_numbers
 from riskpilot.losses.evaluation import LossMapping, check_names
 from riskpilot.losses.intake import number_array
 from riskpilot.losses.ranges import in_range, to_unit
@@ -44,10 +41,7 @@ class JudgeScores:
         parts = []
         for name in sorted(self.labelled):
             for part in self.rows(name, rows):
-                values = np.array(part, dtype="<f8") + 0.0
-                values[np.isnan(values)] = np.nan  # one bit pattern for every NaN
-                parts += [name.encode(), f"{values.shape}".encode()]
-                parts.append(hashlib.sha256(values.tobytes()).digest())
+                parts += [name.encode(), f"{part.shape}".encode(), digest_of_numbers(part)]
         return digest_of_bytes(*parts).hex()
 
 
@@ -102,30 +96,46 @@ def read_judge(
     if judge is None or not names:
         return None
     risks = {risk.name: risk for risk in problem.risks}
-    labelled = {
-        name: _scores(risks[name], judge["labelled"][name], "labelled", n_configs, n_examples)
-        for name in names
-    }
-    unlabelled = {
-        name: _scores(risks[name], judge["unlabelled"][name], "unlabelled", n_configs, None)
-        for name in names
-    }
-    return JudgeScores(labelled, unlabelled)
+
+    def read(part: str, m: int | None) -> dict[str, FloatArray]:
+        found = {}
+        for name in names:
+            array = score_rows(risks[name], judge[part][name], part, n_configs, m)
+            found[name] = to_unit(in_range(risks[name], array, part_of(part)), risks[name])
+        return found
+
+    return JudgeScores(read("labelled", n_examples), read("unlabelled", None))
 
 
-def _scores(risk: Risk, given: Any, part: str, n_configs: int, m: int | None) -> FloatArray:
-    """Scores in the range of the losses, on the unit scale, with one row or one for each row."""
-    split = f"judge, {part}"
-    array: Array = number_array(
-        given, f"{split}: the scores of {risk.name!r}", missing_as_nan=risk.conditional
-    )
+def part_of(part: str) -> str:
+    """Name a part of a judge's scores in messages."""
+    return f"judge, {part}"
+
+
+def score_rows(
+    risk: Risk,
+    given: Any,
+    part: str,
+    n_configs: int,
+    m: int | None,
+    *,
+    missing_as_nan: bool | None = None,
+) -> Array:
+    """Read scores with one row, or one for each configuration; their range is not looked at.
+
+    ``m``: the number of examples, where it is known; ``missing_as_nan``: as the risk has it by
+    default.
+    """
+    what = f"{part_of(part)}: the scores of {risk.name!r}"
+    as_nan = risk.conditional if missing_as_nan is None else missing_as_nan
+    array: Array = number_array(given, what, missing_as_nan=as_nan)
     array = array[None] if array.ndim == 1 else array
     fits = array.ndim == 2 and len(array) in (1, n_configs) and m in (None, array.shape[1])
     if not fits or array.size == 0:
         examples = "at least one example" if m is None else f"{m:,} examples"
         raise LossError(
-            f"{split}: the scores of {risk.name!r} are those of {examples}, one row for all "
-            f"configurations or one for each of {n_configs}, but their shape is {array.shape}. "
-            f"Score the same examples in the same order as the losses."
+            f"{what} are those of {examples}, one row for all configurations or one for each of "
+            f"{n_configs}, but their shape is {array.shape}. Score the same examples in the same "
+            f"order as the losses."
         )
-    return to_unit(in_range(risk, array, split), risk)
+    return array

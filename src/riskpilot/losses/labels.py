@@ -1,13 +1,18 @@
 """Losses of labels that arrive one after another: checked batch by batch, kept in their order."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from riskpilot.common import Array, FloatArray, IntArray
 from riskpilot.errors import LossError
-from riskpilot.losses.beside import digest_of_bytes, one_per_example, read_numbers, read_weights
+from riskpilot.losses.beside import (
+    digest_of_bytes,
+    digest_of_numbers,
+    one_per_example,
+    read_numbers,
+    read_weights,
+)
 from riskpilot.losses.evaluation import LossMapping, check_names
 from riskpilot.losses.intake import in_double, number_array
 from riskpilot.losses.ranges import as_given, in_range, to_unit
@@ -19,7 +24,33 @@ _SPLIT = "labels"
 
 LabelTable = dict[str, Array]
 """Losses of some candidates, shape (candidates, b) in double precision, and what stands beside
-them, shape (b,): numbers in double precision, names of groups as texts."""
+them, shape (b,): numbers in double precision, names of groups as texts. Scores of a judge stand
+under `score_name`, and the ids of examples under `IDS`."""
+
+# Names of quantities hold no tab, so that none can be one of these.
+IDS = "ids\t"
+_SCORES = "judge\t"
+
+
+def score_name(risk: str) -> str:
+    """Return the name under which a table of labels holds a judge's scores for a risk."""
+    return f"{_SCORES}{risk}"
+
+
+def parted(table: Mapping[str, Array]) -> tuple[LabelTable, dict[str, LabelTable] | None]:
+    """Part a table that was kept into losses with what stands beside them, and a judge's scores of
+    the same labels, in the forms in which both are given."""
+    scores = {
+        name.removeprefix(_SCORES): values
+        for name, values in table.items()
+        if name.startswith(_SCORES)
+    }
+    losses = {
+        name: values
+        for name, values in table.items()
+        if name != IDS and not name.startswith(_SCORES)
+    }
+    return losses, {"labelled": scores} if scores else None
 
 
 def read_label_table(
@@ -80,7 +111,10 @@ def labels_of(risk: Risk, table: LabelTable, groups: Sequence[GroupName] | None)
     weights = None
     if risk.weights is not None and risk.largest_weight is not None:
         weights = np.asarray(table[risk.weights] / risk.largest_weight)
-    return Labels(own, to_unit(own, risk), risk.span[0], _codes(risk, table, groups), weights)
+    given = table.get(score_name(risk.name))
+    scores = None if given is None else to_unit(given, risk)
+    codes = _codes(risk, table, groups)
+    return Labels(own, to_unit(own, risk), risk.span[0], codes, weights, scores)
 
 
 def digest_of_labels(problem: Problem, table: LabelTable) -> str:
@@ -95,12 +129,13 @@ def some_labels(
     problem: Problem, table: Mapping[str, Array], rows: Sequence[int], columns: slice
 ) -> LabelTable:
     """Take some candidates, and some labels, from a table of losses."""
+    known = {*problem.names, *problem.beside, *map(score_name, problem.names)}
     return {
         name: np.asarray(values)[..., columns]
         if name in problem.beside and np.ndim(values) == 1
         else np.asarray(values)[list(rows)][:, columns]
         for name, values in table.items()
-        if name in problem.names or name in problem.beside
+        if name in known
     }
 
 
@@ -195,6 +230,4 @@ def _digest(name: str, values: Array) -> bytes:
     head = f"{name}:{values.shape}".encode()
     if values.dtype.kind == "U":
         return digest_of_bytes(head, *(text.encode() for text in values.tolist()))
-    numbers = np.array(values, dtype="<f8") + 0.0  # the zero below zero is zero
-    numbers[np.isnan(numbers)] = np.nan  # one bit pattern for every NaN
-    return digest_of_bytes(head, hashlib.sha256(numbers.tobytes()).digest())
+    return digest_of_bytes(head, digest_of_numbers(values))

@@ -6,7 +6,9 @@ from riskpilot.plots.courses import evidence_course as evidence_course
 from riskpilot.plots.courses import risk_course as risk_course
 from riskpilot.plots.history import search_history
 from riskpilot.plots.labels import label_paths, labels_ahead
+from riskpilot.plots.library import asset as asset
 from riskpilot.plots.pages import PageFigure as PageFigure
+from riskpilot.plots.pages import figure_data as figure_data
 from riskpilot.plots.pages import sections as sections
 from riskpilot.plots.pages import web_page as web_page
 from riskpilot.plots.pages import write_page as write_page

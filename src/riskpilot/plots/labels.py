@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from riskpilot.common import FloatArray, IntArray
-from riskpilot.guarantee import TestPlan, TestResult
-from riskpilot.plots.points import config_label
+from riskpilot.guarantee import Labelling, TestPlan, TestResult, evidence_paths
+from riskpilot.plots.points import config_label, escaped
 from riskpilot.plots.sequence import shown_positions
 from riskpilot.plots.style import BLUE, GREEN, LIMIT_LINE, ORANGE, RED, SKY, styled
+from riskpilot.problem import Risk
 
 _FIRST = 5  # shares of fewer labels jump too much to be drawn
 _PATHS = 12  # simulated paths in a picture of what is ahead
@@ -22,7 +24,10 @@ def label_paths(
     chosen: int | None,
     configs: Sequence[Mapping[str, Any]] = (),
 ) -> go.Figure | None:
-    """Draw the share of losses among the labels so far, with the boundary, for the first risk.
+    """Draw what the labels so far showed, one panel for every risk.
+
+    Where 0/1 losses have a boundary that is the same for all candidates, it is the share of losses
+    with this boundary; elsewhere the evidence that the limit is kept, which certifies at 1.
 
     Parameters
     ----------
@@ -38,38 +43,57 @@ def label_paths(
     Returns
     -------
     plotly.graph_objects.Figure or None
-        One line for each candidate around the decision; None where no risk has a boundary that is
-        the same for all candidates.
+        One line for each candidate around the decision; None where labels did not arrive one after
+        another.
     """
     labelling = result.labelling
-    if labelling is None or not labelling.steps:
+    if labelling is None:
         return None
-    name, steps = next(iter(labelling.steps.items()))
-    risk = next(risk for risk in plan.problem.risks if risk.name == name)
-    figure = _with_boundary(np.array(steps), labelling.horizon)
-    assert risk.limit is not None
-    limit = risk.statistic.limit_of_zeros(risk.unit_limit)
-    figure.add_hline(y=limit, line=LIMIT_LINE)
-    lost = _losses(plan, result, name)
-    for position in shown_positions(result, chosen, most=6):
-        t = int(labelling.labels[position])
-        shares = np.cumsum(lost[position, :t]) / np.arange(1, t + 1)
-        passed = bool(result.passed[position])
-        place = f"{position + 1}{config_label(configs, position, '  ', longest=34)}"
-        figure.add_scatter(
-            x=np.arange(_FIRST, t + 1),
-            y=shares[_FIRST - 1 :],
-            mode="lines",
-            name=f"{place} ★" if position == chosen else place,
-            line={
-                "color": GREEN if passed else SKY,
-                "width": 3 if position == chosen else 1.5,
-                "dash": "solid" if passed else "dot",
-            },
-            hovertemplate="label %{x}: %{y:.4g}<extra></extra>",
-        )
-    figure.update_yaxes(title_text=f"share of losses, {risk.title}", range=[0, 2 * limit])
-    return styled(figure, "Label by label", height=460)
+    risks, shown = plan.problem.risks, shown_positions(result, chosen, most=6)
+    rest = [risk.name for risk in risks if risk.name not in labelling.steps]
+    paths = evidence_paths(plan, labelling, shown) if rest else None
+    figure = make_subplots(rows=len(risks), cols=1, vertical_spacing=0.28 / len(risks))
+    for i, risk in enumerate(risks):
+        place = {"row": i + 1, "col": 1}
+        steps = labelling.steps.get(risk.name)
+        if steps is not None:
+            _draw_boundary(figure, np.array(steps), labelling.horizon, **place)
+            limit = risk.statistic.limit_of_zeros(risk.unit_limit)
+            figure.add_hline(y=limit, line=LIMIT_LINE, **place)
+            shares = _shares(risk, labelling, shown)
+            title, top = f"share of losses, {risk.title}", 2 * limit
+        else:
+            assert paths is not None
+            figure.add_hline(y=1.0, line={**LIMIT_LINE, "color": BLUE}, **place)
+            shares = paths[risk.name]
+            highest = max((float(y.max(initial=0.0)) for _, y in shares), default=0.0)
+            title, top = f"evidence (certified at 1), {risk.title}", max(1.2, 1.1 * highest)
+        for position, (x, y) in zip(shown, shares, strict=True):
+            line = _line(result, position, chosen, configs)
+            hover = "label %{x}: %{y:.4g}<extra></extra>"
+            figure.add_scatter(
+                x=x, y=y, mode="lines", hovertemplate=hover, showlegend=i == 0, **line, **place
+            )
+        figure.update_xaxes(title_text="labels", range=[0, labelling.horizon], **place)
+        figure.update_yaxes(title_text=escaped(title), range=[0, top], **place)
+    return styled(figure, "Label by label", height=140 + 320 * len(risks))
+
+
+def _line(
+    result: TestResult, position: int, chosen: int | None, configs: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Say how the line of a candidate looks, the same in every panel."""
+    passed = bool(result.passed[position])
+    place = f"{position + 1}{config_label(configs, position, '  ', longest=34)}"
+    return {
+        "name": f"{place} ★" if position == chosen else place,
+        "legendgroup": str(position),
+        "line": {
+            "color": GREEN if passed else SKY,
+            "width": 3 if position == chosen else 1.5,
+            "dash": "solid" if passed else "dot",
+        },
+    }
 
 
 def labels_ahead(
@@ -95,7 +119,9 @@ def labels_ahead(
     plotly.graph_objects.Figure
         The paths above the chance, over the same labels.
     """
-    figure = _with_boundary(steps, horizon)
+    figure = go.Figure()
+    _draw_boundary(figure, steps, horizon)
+    figure.update_xaxes(title_text="labels", range=[0, horizon])
     critical = np.searchsorted(steps, np.arange(1, horizon + 1), side="right") - 1
     label = np.arange(1, horizon + 1)
     lost = np.cumsum(np.random.default_rng(seed).random((_PATHS, horizon)) < risk, axis=1)
@@ -110,7 +136,11 @@ def labels_ahead(
             legendgroup="paths",
             showlegend=i == 0,
             hoverinfo="skip",
-            line={"color": GREEN if len(crossed) else SKY, "width": 1},
+            line={
+                "color": GREEN if len(crossed) else SKY,
+                "width": 1,
+                "dash": "solid" if len(crossed) else "dot",
+            },
         )
     figure.add_hline(y=limit, line=LIMIT_LINE)
     figure.add_scatter(
@@ -138,31 +168,38 @@ def labels_ahead(
     return made
 
 
-def _with_boundary(steps: IntArray, horizon: int) -> go.Figure:
-    """Begin a figure with the boundary as a share of the labels."""
-    figure = go.Figure()
+def _draw_boundary(figure: go.Figure, steps: IntArray, horizon: int, **place: Any) -> None:
+    """Draw the boundary as a share of the labels."""
     label = np.arange(1, horizon + 1)
     critical = np.searchsorted(steps, label, side="right") - 1
     known = critical >= 0
+    first = not any(trace.name == "boundary" for trace in figure.data)
     figure.add_scatter(
         x=label[known],
         y=critical[known] / label[known],
         mode="lines",
         name="boundary",
+        legendgroup="boundary",
+        showlegend=first,
         line={"color": BLUE, "width": 2},
         hovertemplate="at label %{x} a share of %{y:.4g} passes<extra></extra>",
+        **place,
     )
-    figure.add_scatter(
-        x=[None], y=[None], mode="lines", name="limit", line={"color": RED, "width": 2}
-    )
-    figure.update_xaxes(title_text="labels", range=[0, horizon])
-    return figure
+    if first:
+        key = {"name": "limit", "mode": "lines", "line": {"color": RED, "width": 2}}
+        figure.add_scatter(x=[None], y=[None], **key, **place)
 
 
-def _losses(plan: TestPlan, result: TestResult, name: str) -> FloatArray:
-    """Which labels are losses to the boundary of a risk, shape (n_candidates, labels)."""
-    risk = next(risk for risk in plan.problem.risks if risk.name == name)
-    assert result.labelling is not None
-    losses = np.asarray(result.labelling.table[name])
+def _shares(
+    risk: Risk, labelling: Labelling, shown: Sequence[int]
+) -> list[tuple[IntArray, FloatArray]]:
+    """The share of labels that are losses to the boundary of a risk, by candidate: after which
+    labels, and how large it is."""
     threshold = risk.limit if risk.statistic.exact else risk.low
-    return np.asarray(losses > threshold, dtype=np.float64)
+    found = []
+    for position in shown:
+        t = int(labelling.labels[position])
+        lost = np.asarray(labelling.table[risk.name])[position, :t] > threshold
+        label = np.arange(1, t + 1)
+        found.append((label[_FIRST - 1 :], (np.cumsum(lost) / label)[_FIRST - 1 :]))
+    return found

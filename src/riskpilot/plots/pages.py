@@ -56,7 +56,7 @@ def web_page(
 <body class="{verdict}">
 {body}
 <p id="spoken" class="unseen" role="status"></p>
-<script type="application/json" id="page">{_as_json(_page_data(figures))}</script>
+<script type="application/json" id="page">{figure_data(figures)}</script>
 <script type="text/plain" id="plotly">{library_for(one.figure for one in figures)}</script>
 <script>{_text("figures.js")}</script>
 <script>{_text("points.js")}</script>
@@ -72,6 +72,11 @@ def sections(figures: Sequence[PageFigure]) -> str:
         f"{_place(i, one)}</section>"
         for i, one in enumerate(figures)
     )
+
+
+def figure_data(figures: Sequence[PageFigure]) -> str:
+    """Write what the script of a page draws as JSON that can stand inside a script element."""
+    return _as_json(_page_data(figures))
 
 
 def page_of(figure: go.Figure) -> str:

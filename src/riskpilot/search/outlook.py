@@ -29,24 +29,42 @@ class Outlook:
         How much better the free objective of the choice is expected to be after the next
         evaluation: a mean over what it may show and over what may pass on calibration data.
     chance : float
-        The chance to pass of the evaluation that is most likely to pass.
+        The chance to pass of the finished evaluation that is most likely to pass.
     free : float or None
-        The smallest free objective among evaluations that are more likely to pass than not; None
-        where there is none.
+        The smallest free objective among finished evaluations that are more likely to pass than
+        not; None where there is none.
+    free_chance : float or None
+        The chance to pass of the evaluation with that free objective.
+    trial : int or None
+        The number of its trial.
     """
 
     gain: float
     chance: float
     free: float | None
+    free_chance: float | None
+    trial: int | None
 
 
-def outlook(model: Model, region: Sequence[Interval], x: FloatArray, strategy: Strategy) -> Outlook:
-    """Look ahead from what a fitted model knows; ``x``: points that cover the space, (n, d)."""
+def outlook(
+    model: Model,
+    region: Sequence[Interval],
+    x: FloatArray,
+    strategy: Strategy,
+    numbers: Sequence[int],
+) -> Outlook:
+    """Look ahead from what a fitted model knows.
+
+    ``x``: points that cover the space, (n, d); ``numbers``: the whole trials, which are the
+    first of the observations.
+    """
     transform = chance_to_pass(region, 0.0)
     front = posterior_front(model)
-    passing = np.prod(1 - transform(front)[:, :-1], axis=1)
-    likely = passing >= 0.5
-    free = float(front[likely, -1].min()) if likely.any() else None
+    # Behind them come those that were stopped and those under way, which are no candidates yet.
+    finished = front[: len(numbers)]
+    passing = np.prod(1 - transform(finished)[:, :-1], axis=1)
+    best = int(np.argmin(np.where(passing >= 0.5, finished[:, -1], np.inf)))
+    is_likely = bool(passing[best] >= 0.5)
     worst = max(float(front[:, -1].max()), float(model.observations.values[:, -1].max()))
     reference = transform(np.append(np.full(len(region), np.inf), worst)[None])[0]
     added = improvement_over(transform(front), reference)
@@ -58,4 +76,26 @@ def outlook(model: Model, region: Sequence[Interval], x: FloatArray, strategy: S
     gains = np.zeros(len(means))
     for draw in draws:
         gains += added(transform(means + draw * stds)) / _DRAWS
-    return Outlook(float(gains.max()), float(passing.max()), free)
+    return Outlook(
+        gain=float(gains.max()),
+        chance=float(passing.max()),
+        free=float(finished[best, -1]) if is_likely else None,
+        free_chance=float(passing[best]) if is_likely else None,
+        trial=numbers[best] if is_likely else None,
+    )
+
+
+def best_rows(values: FloatArray, region: Sequence[Interval], n: int) -> list[int]:
+    """Choose up to ``n`` of some evaluations that are worth most together, best first.
+
+    ``values``: their objectives, shape (rows, c + 1); ``region``: what passes.
+    """
+    points = chance_to_pass(region, 0.0)(values)
+    reference = np.append(np.ones(len(region)), values[:, -1].max())
+    chosen: list[int] = []
+    for _ in range(n):
+        gains = improvement_over(points[chosen], reference)(points)
+        if gains.max() <= 0:
+            break
+        chosen.append(int(gains.argmax()))
+    return chosen

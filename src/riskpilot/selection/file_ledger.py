@@ -27,7 +27,7 @@ from riskpilot.common import (
 )
 from riskpilot.errors import TableError, shown
 from riskpilot.guarantee import CONTENT, VERSIONS, Question, Use, stamp
-from riskpilot.tables import LEDGER
+from riskpilot.tables import LEDGER, local_files
 
 _SIGNS = re.compile(r"[*?\[\]]+")  # of a glob
 _ENTRY = record(
@@ -47,13 +47,20 @@ _ENTRY = record(
 def ledger_beside(path: str | Path) -> Path:
     """Return where the ledger of a table lies; that of a glob is in the folder it begins with.
 
+    A file has one ledger however its path is written: through a link, or as a glob that finds
+    nothing else.
+
     >>> str(ledger_beside("runs/losses.csv")), str(ledger_beside("runs/*/part-*.csv"))
     ('runs/losses.csv.ledger.json', 'runs/_-part-_.csv.ledger.json')
     """
     place = Path(path)
+    found = local_files(path)
+    if len(found) == 1:
+        real = Path(found[0]).resolve()
+        return real.with_name(real.name + LEDGER)
     signs = (i for i, part in enumerate(place.parts) if glob.has_magic(part))
     first = next(signs, None)
-    if first is None or place.is_file():
+    if first is None:
         return place.with_name(place.name + LEDGER)
     name = _SIGNS.sub("_", "-".join(place.parts[first:]))
     return Path(*place.parts[:first]) / (name + LEDGER)

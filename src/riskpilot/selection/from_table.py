@@ -132,7 +132,7 @@ def select_from_losses(
     ids = read_ids(validation_ids, calibration_ids)
     seen = seen_losses(problem, validation, calibration, known_order=order is not None)
     names = named_configs(configs, seen.n_configs)
-    known = None if order is None else _checked_order(order, seen.n_configs)
+    known = None if order is None else checked_order(order, seen.n_configs)
     helped = judged_risks(problem, judge)
     plan = freeze_plan(seen, procedure=procedure, seed=seed, known_order=known, judged=helped)
     question = Question(problem, plan, procedure, names)
@@ -162,7 +162,7 @@ def seen_losses(
     return validation_losses(problem, validation)
 
 
-def _checked_order(order: Any, n: int) -> tuple[int, ...]:
+def checked_order(order: Any, n: int) -> tuple[int, ...]:
     """Check that an order names rows of the losses, each at most once."""
     rows = np.asarray(order) if isinstance(order, Sequence | np.ndarray) else np.zeros(0)
     if isinstance(order, str) or rows.ndim != 1 or rows.dtype.kind not in "iu" or not rows.size:

@@ -4,18 +4,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from riskpilot.common import Array, FloatArray
+import numpy.typing as npt
+
+from riskpilot.common import Array, FloatArray, card
 from riskpilot.errors import ProblemError
-from riskpilot.guarantee import Background, Question, config_of, fixed_sequence, freeze_plan
-from riskpilot.losses import (
-    LossMapping,
-    ValidationLosses,
-    number_array,
-    text_array,
-    validation_losses,
+from riskpilot.guarantee import (
+    Background,
+    Question,
+    config_in_words,
+    config_of,
+    fixed_sequence,
+    freeze_plan,
 )
+from riskpilot.losses import LossMapping, ValidationLosses, number_array, text_array
 from riskpilot.problem import Problem
-from riskpilot.selection.from_table import check_limits, named_configs
+from riskpilot.selection.from_table import (
+    check_limits,
+    checked_order,
+    named_configs,
+    seen_losses,
+)
+
+_SHOWN = 12  # candidates on a card
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,12 +75,26 @@ class FrozenPlan:
             f"FrozenPlan({self.problem} {len(self.candidates)} of {n} configurations are tested.)"
         )
 
+    def _repr_html_(self) -> str:
+        plan, n = self.question.plan, self.validation.n_configs
+        lines = [
+            str(self.problem),
+            f"{len(self.candidates):,} of {n:,} configurations will be tested, in this order.",
+        ]
+        rows = [
+            (i + 1, config_in_words(config, 60), float(plan.free[i]))
+            for i, config in enumerate(self.candidates[:_SHOWN])
+        ]
+        head = ("number in the test", "candidate", f"{self.problem.minimize}, validation")
+        return card("Frozen plan", lines, head=head, rows=rows)
+
 
 def freeze(
     problem: Problem,
     *,
     validation: LossMapping,
     configs: Sequence[Mapping[str, Any]] | None = None,
+    order: Sequence[int] | npt.NDArray[Any] | None = None,
     seed: int = 0,
 ) -> FrozenPlan:
     """Settle from validation losses which configurations are tested, and in which order.
@@ -87,6 +111,10 @@ def freeze(
         (n, k). Groups, weights and references stand beside them under their own names.
     configs : sequence of mappings, optional
         What the n rows stand for; their index by default.
+    order : sequence of int, optional
+        The rows from the safest to the riskiest, in an order that was known before any data. They
+        are tested in this order, and ``validation`` needs only the free objective; losses are then
+        0/1 where their name says so, that of a metric that riskpilot knows.
     seed : int, default 0
         Recorded in the certificate; labels that arrive are seen in the order in which they come.
 
@@ -122,7 +150,7 @@ def freeze(
             f"freeze takes a Problem first, but got a {type(problem).__name__}. "
             f'Write Problem([Risk("error", limit=0.1)], minimize="cost").'
         )
-    return frozen_again(problem, validation, configs, seed)
+    return frozen_again(problem, validation, configs, seed, order=order)
 
 
 def frozen_again(
@@ -131,25 +159,35 @@ def frozen_again(
     configs: Sequence[Mapping[str, Any]] | None,
     seed: int,
     *,
+    order: Any = None,
     entropy: int | None = None,
     estimates: FloatArray | None = None,
+    judged: Sequence[str] = (),
     spend: float = 1.0,
     **about: Any,
 ) -> FrozenPlan:
     """Do what `freeze` says, of a table or of what was copied from a study.
 
     ``entropy``: the randomness that an earlier one drew, if it did; ``estimates``: of the risks, by
-    which the order goes; ``about``: further fields of the question.
+    which the order goes; ``judged``: the risks with which a judge helps; ``about``: further fields
+    of the question.
     """
     check_limits(problem)
     tested = problem.spending(spend)
-    seen = validation_losses(tested, validation)
+    seen = seen_losses(tested, validation, {}, known_order=order is not None)
     names = (
         named_configs(configs, seen.n_configs)
         if about.get("trials") is None or configs is None
         else tuple(map(dict, configs))  # two trials of a study may have the same parameters
     )
-    plan = freeze_plan(seen, estimates=estimates, seed=seed, entropy=entropy)
+    plan = freeze_plan(
+        seen,
+        estimates=estimates,
+        seed=seed,
+        entropy=entropy,
+        judged=judged,
+        known_order=None if order is None else checked_order(order, seen.n_configs),
+    )
     question = Question(problem, plan, fixed_sequence, names, spend=spend, **about)
     given = {
         name: text_array(values, f"validation: {name!r}")

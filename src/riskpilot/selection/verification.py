@@ -27,11 +27,13 @@ from riskpilot.guarantee import (
 )
 from riskpilot.losses import (
     CalibrationLosses,
+    FreshScores,
     JudgeMapping,
     LossMapping,
     ValidationLosses,
     calibration_losses,
     judged_risks,
+    read_fresh,
     read_judge,
 )
 from riskpilot.problem import Problem
@@ -106,9 +108,9 @@ def compare(
     problem = asked.spending(spend)
     brought = _as_asked(certificate, problem, brought)
     known_order = [candidate["row"] for candidate in certificate.candidates]
-    seen = seen_losses(
-        problem, brought.validation, brought.calibration, known_order=certificate.known_order
-    )
+    # The plan of labels that arrive was frozen before anything was known of their types.
+    sealed = brought.calibration if certificate.sequential is None else {}
+    seen = seen_losses(problem, brought.validation, sealed, known_order=certificate.known_order)
     if certificate.known_order and (not known_order or max(known_order) >= seen.n_configs):
         return [f"the order names rows that are not among the {seen.n_configs:,} of the losses"]
     if seen.n_configs != certificate.n_configs:
@@ -142,8 +144,6 @@ def compare(
         table=certificate.table if brought.table is None else brought.table,
     )
     if certificate.sequential is not None:
-        horizon = certificate.sequential["horizon"]
-        question = replace(question, plan=label_by_label(question.plan, horizon))
         found = _of_labels(certificate, brought, question)
         if isinstance(found, str):
             return [*differences, found]
@@ -181,18 +181,32 @@ def _of_labels(certificate: Certificate, brought: Brought, question: Question) -
             f"calibration has {n_rows} configurations, but {plan.n_configs} were considered and "
             f"{len(plan.order)} tested"
         )
-    use = _use(certificate, brought)
+    fresh, judge = _scores_of_labels(plan.problem, brought.judge, n_rows)
     orders = [places[n_rows]] if len(places) > 1 else [plan.order, range(len(plan.order))]
     for rows in orders:  # where every configuration is a candidate, either order will do
+        own = None if fresh is None else fresh.of(rows)
+        asked = replace(question, plan=label_by_label(plan, certificate.sequential["horizon"], own))
         try:
-            result = labels_again(plan, brought.calibration, labels, looks, rows).result()
+            result = labels_again(
+                asked.plan, brought.calibration, labels, looks, rows, own, judge
+            ).result()
         except LossError:  # in the wrong order, a candidate may seem to lack losses
             if rows is orders[-1]:
                 raise
             continue
         if result.calibration_digest == certificate.calibration_digest:
             break
-    return issue(question, result, use)
+    return issue(asked, result, _use(certificate, brought))
+
+
+def _scores_of_labels(
+    problem: Problem, judge: JudgeMapping | None, n_rows: int
+) -> tuple[FreshScores | None, JudgeMapping | None]:
+    """Part a judge's scores into those of fresh examples and those of labels that arrived."""
+    if judge is None:
+        return None, None
+    fresh = read_fresh(problem, {"unlabelled": judge["unlabelled"]}, n_rows)
+    return fresh, {"labelled": judge["labelled"]}
 
 
 def _as_asked(certificate: Certificate, problem: Problem, brought: Brought) -> Brought:

@@ -11,7 +11,7 @@ from riskpilot.statistics.families import (
 from riskpilot.statistics.grouped import Grouped
 from riskpilot.statistics.judged.testing import log_judged
 from riskpilot.statistics.judged.worth import judged_power, labels_worth
-from riskpilot.statistics.kinds.base import Statistic
+from riskpilot.statistics.kinds.base import JUDGED, Statistic
 from riskpilot.statistics.kinds.cvar import CVaR
 from riskpilot.statistics.kinds.difference import Difference
 from riskpilot.statistics.kinds.group_gap import GroupGap
@@ -26,8 +26,11 @@ from riskpilot.statistics.sequential.boundary import Boundary, exact_boundary
 from riskpilot.statistics.sequential.following import (
     BOUNDARY,
     CAPITAL,
+    JUDGED_CAPITAL,
     Followed,
     Labels,
+    Pool,
+    Stream,
     follow,
 )
 from riskpilot.statistics.sequential.operating import Outlook, outlook
@@ -43,6 +46,8 @@ from riskpilot.statistics.summaries import (
 __all__ = [
     "BOUNDARY",
     "CAPITAL",
+    "JUDGED",
+    "JUDGED_CAPITAL",
     "P_VALUES",
     "STATISTICS",
     "AnySummary",
@@ -59,11 +64,13 @@ __all__ = [
     "Limit",
     "Mean",
     "Outlook",
+    "Pool",
     "Quantile",
     "Ratio",
     "Recorded",
     "Start",
     "Statistic",
+    "Stream",
     "Summary",
     "TestSettings",
     "WorstGroup",

@@ -13,13 +13,19 @@ from riskpilot.errors import shown
 from riskpilot.guarantee import region_of
 from riskpilot.problem import Problem
 from riskpilot.search import Outlook
+from riskpilot.study.forecast import outlook_of
 from riskpilot.study.kept.attributes import ERROR_KEY, problem_of, settings_of
 from riskpilot.study.kept.records import Record, validation_of
 from riskpilot.study.kept.stopped import stopped_of, was_stopped
 from riskpilot.study.kept.trials import finished_among, n_calibration_of, trials_of
 from riskpilot.study.questions.question_ledger import ledger, outcomes
-from riskpilot.study.sampler import GuidedSampler
-from riskpilot.study.storages import has_heartbeat, seconds_between, seconds_running
+from riskpilot.study.searching import still
+from riskpilot.study.storages import (
+    has_heartbeat,
+    seconds_between,
+    seconds_running,
+    silent_trials,
+)
 
 _DIED = "no error was recorded: its worker died"
 
@@ -37,12 +43,14 @@ class Failure:
 class Running:
     """A trial that is being evaluated, or whose worker died.
 
-    ``seconds``: the time since it began.
+    ``seconds``: the time since it began; ``is_silent``: whether its worker has not been heard of
+    for so long that another one will take the trial over.
     """
 
     number: int
     seconds: float
     config: dict[str, Any]
+    is_silent: bool
 
 
 @dataclass(frozen=True)
@@ -135,6 +143,7 @@ class Status:
 
 def study_status(study: optuna.Study) -> Status:
     """Report where a study stands, from what its trials say openly and from its ledger."""
+    study = still(study)
     problem = problem_of(study)
     trials = trials_of(study)
     done = finished_among(trials)
@@ -153,11 +162,11 @@ def study_status(study: optuna.Study) -> Status:
         n_calibration=n_calibration,
         risks=_risks(problem, records, n_calibration) if records else (),
         failures=tuple(_failure(t) for t in trials if t.state == TrialState.FAIL),
-        running=_running(trials),
+        running=_running(trials, silent_trials(study)),
         heartbeats=has_heartbeat(study),
         questions=questions,
         spent=sum(question.spend for question in questions),
-        outlook=_outlook(study),
+        outlook=outlook_of(study),
         racing=_racing(trials, len(records)),
     )
 
@@ -172,16 +181,10 @@ def _racing(trials: Sequence[FrozenTrial], n_whole: int) -> RacingStatus | None:
     return RacingStatus(len(stopped), left_out / (k * (len(stopped) + n_whole)))
 
 
-def _outlook(study: optuna.Study) -> Outlook | None:
-    """Ask the sampler what one more evaluation may bring; only the guided one can tell."""
-    sampler = study.sampler
-    return sampler.outlook(study) if isinstance(sampler, GuidedSampler) else None
-
-
-def _running(trials: list[FrozenTrial]) -> tuple[Running, ...]:
-    """List the trials under way, longest first."""
+def _running(trials: list[FrozenTrial], silent: frozenset[int]) -> tuple[Running, ...]:
+    """List the trials under way, longest first; ``silent``: those whose workers are not heard."""
     found = [
-        Running(trial.number, seconds_running(trial), dict(trial.params))
+        Running(trial.number, seconds_running(trial), dict(trial.params), trial.number in silent)
         for trial in trials
         if trial.state == TrialState.RUNNING and trial.datetime_start is not None
     ]

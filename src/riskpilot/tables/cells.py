@@ -50,6 +50,17 @@ def check_types(source: Source, columns: Columns, losses: Sequence[str], wanted:
             )
 
 
+def name_cell(source: Source, name: str, *, always: bool = True) -> str:
+    """Write in SQL how a cell is read that names an example or a trial: as a text, 7.0 as 7.
+
+    ``always``: also where a text is written so, and not only where the column holds floats.
+    """
+    column = identifier(name)
+    if not always and source.types[name] not in _FLOATS:
+        return column
+    return f"regexp_replace(CAST({column} AS VARCHAR), '^(-?[0-9]+)[.]0+$', '\\1')"
+
+
 def cell(source: Source, name: str, *, turned: bool = False) -> str:
     """Write in SQL how the number of a cell is read; ``turned``: one minus it is the loss.
 

@@ -115,10 +115,17 @@ def named_columns(
     return columns
 
 
+# How a user says which columns play the parts of a table of losses.
+_PARTS = "--config-columns, --example and --split, or config=, example= and split="
+
+
 def check_columns(
-    file: str, names: Sequence[str], columns: Columns, wanted: Wanted
+    file: str, names: Sequence[str], columns: Columns, wanted: Wanted, parts: str = _PARTS
 ) -> tuple[str, ...]:
-    """Refuse a table that lacks a column, or has one twice; return the names of its losses."""
+    """Refuse a table that lacks a column, or has one twice; return the names of its losses.
+
+    ``parts``: how a user names the columns, for the message.
+    """
     twice = next((name for name in names if list(names).count(name) > 1), None)
     if twice is not None:
         raise TableError(
@@ -129,8 +136,7 @@ def check_columns(
         raise TableError(
             f"{file!r} needs the columns {_listed(columns.names)}, and one per risk or objective, "
             f"but {missing[0]!r} is missing; it has {_listed(names)}. Add it, or say which columns "
-            f"play these parts: --config-columns, --example and --split, or config=, example= and "
-            f"split=."
+            f"play these parts: {parts}."
         )
     rest = tuple(name for name in names if name not in columns.names and name not in wanted.beside)
     if wanted.losses is None:

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from riskpilot.common import plain_configs
 from riskpilot.errors import TableError
 from riskpilot.tables.sources import text
+
+_ZEROS = re.compile(r"-?\d+\.\d+0")  # "0.50"; what is written "2.0" is a number
 
 Key = tuple[str, ...]
 """The cells of one configuration as DuckDB writes them as texts, one for each column."""
@@ -60,7 +63,8 @@ def read_configurations(
                     f"{file!r}: every row needs its configuration, but a field of the column "
                     f"{name} is empty. Write a JSON object or a label there."
                 )
-    parsed = {key: _config(columns, values, texts) for key, values in cells}
+    as_written = _written_otherwise(columns, cells)
+    parsed = {key: _config(columns, values, texts, as_written) for key, values in cells}
     texts_of = {key: json.dumps(config, sort_keys=True) for key, config in parsed.items()}
     by_text = {texts_of[key]: config for key, config in parsed.items()}
     ranked = sorted(by_text, key=lambda label: (_sort_key(by_text[label]), label))
@@ -69,6 +73,22 @@ def read_configurations(
         plain_configs([by_text[label] for label in ranked], TableError),
         {key: rank[label] for key, label in texts_of.items()},
     )
+
+
+def _written_otherwise(
+    columns: Sequence[str], cells: Sequence[tuple[Key, tuple[Any, ...]]]
+) -> set[str]:
+    """Find the columns in which a text is a number with zeros at its end, such as 1.10.
+
+    Such a text may name a version, and 1.10 is another one than 1.1. So the texts of the column
+    stay as they are written.
+    """
+    return {
+        name
+        for _, values in cells
+        for name, value in zip(columns, values, strict=True)
+        if isinstance(value, str) and _ZEROS.fullmatch(value.strip())
+    }
 
 
 def parse_config(label: Any) -> dict[str, Any]:
@@ -83,12 +103,18 @@ def parse_config(label: Any) -> dict[str, Any]:
     return {"config": _number_or_label(label)}
 
 
-def _config(columns: Sequence[str], values: Sequence[Any], texts: bool) -> dict[str, Any]:
+def _config(
+    columns: Sequence[str], values: Sequence[Any], texts: bool, as_written: Collection[str]
+) -> dict[str, Any]:
     """Make a configuration of the cells of its columns."""
     if tuple(columns) == ("config",):
-        return parse_config(_json_value(values[0]))
-    read = _number_or_label if texts else _json_value
-    return {name: read(value) for name, value in zip(columns, values, strict=True)}
+        label = _json_value(values[0])
+        stays = as_written and not isinstance(_parsed(label), dict)
+        return {"config": label} if stays else parse_config(label)
+    return {
+        name: _number_or_label(value) if texts and name not in as_written else _json_value(value)
+        for name, value in zip(columns, values, strict=True)
+    }
 
 
 def _number_or_label(label: Any) -> Any:

@@ -5,6 +5,8 @@ configuration has each example once, its id as a text ``t``, and what stands bes
 Examples are sorted by their ids, so that the order of the rows changes nothing.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from riskpilot.common import Array
@@ -15,29 +17,32 @@ from riskpilot.tables.sources import Source
 
 # Weights are whole numbers below this. Sums of weights of two different collections of examples are
 # equal with a probability of at most one in so many.
-_WEIGHTS = 2**48
+_WEIGHTS = 2**31 - 1
 
 
 def list_examples(
-    source: Source,
-    configurations: Configurations,
-    wanted: Wanted,
-    split: str,
-    condition: str,
+    source: Source, configurations: Configurations, wanted: Wanted, splits: Mapping[str, str]
 ) -> None:
-    """List the examples of a split, which are those of one configuration, as ``condition`` says."""
+    """List the examples of each split, which are those of one configuration.
+
+    ``splits``: by name, which rows are of the split, in SQL.
+    """
     mine = configurations.condition([0])
-    beside = "".join(f", b{i}" for i in range(len(wanted.beside)))
-    rows = f"SELECT e, CAST(e AS VARCHAR) AS t{beside} FROM r WHERE {condition} AND {mine}"
-    _number(source, split, rows, beside)
-    _check_once(source, split, configurations)
+    columns = "".join(f", b{i}" for i in range(len(wanted.beside)))
+    flags = "".join(f", {condition} AS in_{split}" for split, condition in splits.items())
+    source.ask(
+        f"CREATE TEMP TABLE examples AS SELECT e, CAST(e AS VARCHAR) AS t{columns}{flags} FROM r "
+        f"WHERE {mine}"
+    )
+    for split in splits:
+        _number(source, split, columns, configurations)
 
 
 def draw_split(
     source: Source, configurations: Configurations, wanted: Wanted, share: float, draw: int
 ) -> None:
     """Draw a share of the examples for validation; the others are for calibration."""
-    list_examples(source, configurations, wanted, "everything", "true")
+    list_examples(source, configurations, wanted, {"everything": "true"})
     row = source.ask("SELECT count(*) FROM everything").fetchone()
     n = 0 if row is None else int(row[0])
     n_validation = round(share * n)
@@ -58,25 +63,39 @@ def _keep(source: Source, split: str, kept: Array, wanted: Wanted) -> None:
     codes = np.flatnonzero(kept).tolist()
     beside = "".join(f", b{i}" for i in range(len(wanted.beside)))
     source.ask(
-        f"CREATE TEMP TABLE {split} AS SELECT e, t, w, row_number() OVER (ORDER BY code) - 1 AS "
-        f"code{beside} FROM everything WHERE code IN (SELECT unnest(CAST(? AS BIGINT[])))",
+        f"CREATE TEMP TABLE {split} AS SELECT e, t, w, CAST(row_number() OVER (ORDER BY code) - "
+        f"1 AS INTEGER) AS code{beside} FROM everything "
+        f"WHERE code IN (SELECT unnest(CAST(? AS BIGINT[])))",
         [codes],
     )
 
 
-def _number(source: Source, split: str, rows: str, beside: str) -> None:
-    """Give every example its place: by size where all ids are numbers, otherwise as texts."""
-    source.ask(f"CREATE TEMP TABLE {split}_rows AS {rows}")
+def _number(source: Source, split: str, columns: str, configurations: Configurations) -> None:
+    """Give every example its place: by size where all ids are numbers, otherwise as texts.
+
+    An example that the configuration has twice, or that has no id, is refused.
+    """
+    mine = f"examples WHERE in_{split}"
     row = source.ask(
-        f"SELECT bool_and(coalesce(isfinite(TRY_CAST(t AS DOUBLE)), false)) FROM {split}_rows"
+        f"SELECT bool_and(coalesce(isfinite(TRY_CAST(t AS DOUBLE)), false)), "
+        f"bool_or(coalesce(trim(t), '') = ''), count(*) > count(DISTINCT t) FROM {mine}"
     ).fetchone()
+    assert row is not None
+    are_numbers, some_lack, some_twice = row
+    if some_lack:
+        raise no_id(source.name)
+    if some_twice:
+        twice = source.ask(
+            f"SELECT t FROM {mine} GROUP BY t HAVING count(*) > 1 ORDER BY t LIMIT 1"
+        ).fetchone()
+        assert twice is not None
+        raise two_rows(source.name, split, configurations.configs[0], twice[0])
     # "1" and "01" are two ids of one size.
-    by = "TRY_CAST(t AS DOUBLE), t" if row is not None and row[0] else "t"
+    by = "TRY_CAST(t AS DOUBLE), t" if are_numbers else "t"
     source.ask(
-        f"CREATE TEMP TABLE {split} AS SELECT e, t, row_number() OVER (ORDER BY {by}) - 1 AS code, "
-        f"CAST(floor(random() * {_WEIGHTS}) AS BIGINT) AS w{beside} FROM {split}_rows"
+        f"CREATE TEMP TABLE {split} AS SELECT e, t, CAST(row_number() OVER (ORDER BY {by}) - 1 AS "
+        f"INTEGER) AS code, CAST(floor(random() * {_WEIGHTS}) AS INTEGER) AS w{columns} FROM {mine}"
     )
-    source.ask(f"DROP TABLE {split}_rows")
 
 
 def no_id(file: str) -> TableError:
@@ -85,18 +104,6 @@ def no_id(file: str) -> TableError:
         f"{file!r}: some rows have no example id and others do. Give every row one, or leave the "
         f"column out."
     )
-
-
-def _check_once(source: Source, split: str, configurations: Configurations) -> None:
-    """Refuse an example that the first configuration has twice, or that has no id."""
-    missing = source.ask(f"SELECT 1 FROM {split} WHERE coalesce(trim(t), '') = '' LIMIT 1")
-    if missing.fetchone() is not None:
-        raise no_id(source.name)
-    row = source.ask(
-        f"SELECT t FROM {split} GROUP BY t HAVING count(*) > 1 ORDER BY t LIMIT 1"
-    ).fetchone()
-    if row is not None:
-        raise two_rows(source.name, split, configurations.configs[0], row[0])
 
 
 def two_rows(file: str, split: str, config: object, example: str) -> TableError:

@@ -1,16 +1,23 @@
 """Labels from a file, in its order: one row for each labelled example and trial."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from riskpilot.common import Array, FloatArray
+from riskpilot.common import Array, BoolArray, FloatArray
 from riskpilot.errors import TableError
-from riskpilot.tables.cells import cell, check_types, found_number
+from riskpilot.tables.cells import cell, check_types, found_number, name_cell
 from riskpilot.tables.columns import Columns, Wanted, check_columns
-from riskpilot.tables.sources import identifier, open_source
+from riskpilot.tables.sources import column_names, identifier, open_source
+
+# What a column of truth values may say.
+_MARKS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+_PARTS = "--trial and --example"
+# A whole number with zeros behind its point, as tables write ids whose column had an empty cell.
+_WHOLE = re.compile(r"([+-]?(?:0|[1-9]\d*))\.0*")
 
 
 @dataclass(frozen=True)
@@ -34,11 +41,11 @@ def read_label_file(
     """Read the losses of some trials; ``trial``, ``example``: the columns that name them."""
     columns = Columns((trial,), example, split=0.5)  # labels that arrive are all of one split
     with open_source(path) as source:
-        names = check_columns(source.name, list(source.types), columns, wanted)
+        names = check_columns(source.name, list(source.types), columns, wanted, _PARTS)
         check_types(source, columns, names, wanted)
         selected = [
-            f"CAST({identifier(trial)} AS VARCHAR) AS c",
-            f"CAST({identifier(example)} AS VARCHAR) AS e",
+            f"{name_cell(source, trial)} AS c",
+            f"{name_cell(source, example)} AS e",
             *(f"{cell(source, name)} AS x{i}" for i, name in enumerate(names)),
         ]
         for i, name in enumerate(wanted.beside):
@@ -56,10 +63,17 @@ def _assembled(
     file: str, rows: Any, trials: Sequence[int], names: Sequence[str], wanted: Wanted
 ) -> LabelFile:
     """Give every example a column in the order of the file, and every trial its row."""
-    texts = [str(value).strip() for value in rows["e"]]
+    texts = [
+        example_id(value) for value in np.ma.filled(np.ma.asarray(rows["e"], dtype=object), "")
+    ]
+    if "" in texts:
+        raise TableError(
+            f"{file!r}: every row names its example, which tells it from all others, but row "
+            f"{texts.index('') + 1} names none. Fill the column of the examples."
+        )
     place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     row_of = {str(number): i for i, number in enumerate(trials)}
-    at = np.array([row_of.get(str(value).strip(), -1) for value in rows["c"]], dtype=np.int64)
+    at = np.array([row_of.get(example_id(value), -1) for value in rows["c"]], dtype=np.int64)
     column = np.array([place[text] for text in texts], dtype=np.int64)
     shape = (len(trials), len(place))
     mine = at >= 0
@@ -89,6 +103,64 @@ def _assembled(
     return LabelFile(tuple(place), counts > 0, losses, beside)
 
 
+def example_id(value: Any) -> str:
+    """Write the id of an example: 7 and 7.0 are one, 7 and 07 are two.
+
+    >>> example_id("7.0"), example_id(" 7 "), example_id("07"), example_id("q7.0")
+    ('7', '7', '07', 'q7.0')
+    """
+    text = "" if value is None else str(value).strip()
+    whole = _WHOLE.fullmatch(text)
+    return text if whole is None else whole[1]
+
+
 def _filled(values: Any) -> FloatArray:
     """Numbers with NaN where there is none."""
     return np.asarray(np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan))
+
+
+@dataclass(frozen=True)
+class JudgeFile:
+    """A judge's scores from a file, of examples that may be labelled and of fresh ones.
+
+    ``column``: the place of each example among the columns; ``fresh``: which columns are of fresh
+    examples, shape (examples,); ``given``: whether a trial has a row for an example at all;
+    ``scores``: by risk, shape (trials, examples), NaN where a cell is empty.
+    """
+
+    column: dict[str, int]
+    fresh: BoolArray
+    given: Array
+    scores: dict[str, FloatArray]
+
+
+def read_judge_file(
+    path: str, trials: Sequence[int], risks: Sequence[str], *, trial: str, example: str, fresh: str
+) -> JudgeFile:
+    """Read a judge's scores; ``fresh``: the column that says which examples are never labelled."""
+    known = column_names(path)
+    judged = tuple(name for name in risks if name in known)
+    if not judged:
+        raise TableError(
+            f"{path!r}: a judge's scores for a risk stand in a column of its name, but there is "
+            f"none for {', '.join(risks)}; the table has {', '.join(known[:20])}. Name the columns "
+            f"as the risks are named."
+        )
+    wanted = Wanted(judged, texts=(fresh,))
+    file = read_label_file(path, trials, wanted, trial=trial, example=example)
+    column = {name: i for i, name in enumerate(file.examples)}
+    is_fresh = marked_fresh(path, fresh, file.beside[fresh], file.examples)
+    return JudgeFile(column, is_fresh, file.given, file.losses)
+
+
+def marked_fresh(path: str, name: str, marks: Array, examples: Sequence[str]) -> BoolArray:
+    """Read a column that says of each example whether it is never labelled."""
+    texts = [str(mark).strip().lower() for mark in marks.tolist()]
+    odd = next((i for i, text in enumerate(texts) if text not in _MARKS), None)
+    if odd is not None:
+        raise TableError(
+            f"{path!r}: the column {name!r} says true of examples that are never labelled and "
+            f"false of the others, but of example {examples[odd]!r} it says {marks[odd]!r}. Settle "
+            f"it for every example before the first label."
+        )
+    return np.array([_MARKS[text] for text in texts], dtype=bool)

@@ -10,8 +10,8 @@ LEDGER = ".ledger.json"  # how the name of the ledger beside a table ends
 
 
 def is_ledger(file: str) -> bool:
-    """Say whether a file is the ledger beside a table, which a glob may find, too."""
-    return file.endswith(LEDGER)
+    """Say whether a file is the ledger beside a table, or its lock, which a glob may find, too."""
+    return file.endswith((LEDGER, f"{LEDGER}.lock"))
 
 
 def local_files(path: str | Path) -> list[str]:

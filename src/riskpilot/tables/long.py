@@ -15,7 +15,7 @@ import numpy as np
 
 from riskpilot.common import Array
 from riskpilot.errors import LeakageError, TableError
-from riskpilot.tables.cells import cell, check_types, found_number
+from riskpilot.tables.cells import cell, check_types, found_number, name_cell
 from riskpilot.tables.columns import SPLITS, Columns, Wanted, check_columns
 from riskpilot.tables.configurations import Configurations, read_configurations
 from riskpilot.tables.examples import draw_split, list_examples
@@ -93,7 +93,7 @@ def _prepared(source: Source, columns: Columns, losses: Sequence[str], wanted: W
     if isinstance(columns.split, str):
         selected.append(f"{identifier(columns.split)} AS s")
     if columns.example is not None:
-        selected.append(f"{identifier(columns.example)} AS e")
+        selected.append(f"{name_cell(source, columns.example, always=False)} AS e")
     for i, name in enumerate(losses):
         selected.append(f"{cell(source, name, turned=name in wanted.turned)} AS x{i}")
     for i, name in enumerate(wanted.beside):
@@ -154,9 +154,8 @@ def _with_splits(table: LongTable) -> LongTable:
         drawn: dict[str, Sequence[str] | None] = dict.fromkeys(SPLITS)
         return replace(table, columns=replace(columns, draw=draw), labels=drawn)
     labels = _split_labels(table)
-    for split in SPLITS:
-        condition = rows_of_split(labels[split])
-        list_examples(source, table.configurations, table.wanted, split, condition)
+    conditions = {split: rows_of_split(labels[split]) for split in SPLITS}
+    list_examples(source, table.configurations, table.wanted, conditions)
     if columns.example is not None:
         _check_shared(source)
     return replace(table, labels=labels)

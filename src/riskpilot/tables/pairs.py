@@ -10,7 +10,7 @@ import numpy as np
 
 from riskpilot.common import FloatArray
 from riskpilot.errors import TableError, shown
-from riskpilot.tables.cells import cell
+from riskpilot.tables.cells import cell, name_cell
 from riskpilot.tables.configurations import parse_config
 from riskpilot.tables.logs import check_examples, is_log, read_runs
 from riskpilot.tables.sources import Source, identifier, open_source
@@ -63,7 +63,7 @@ def _read_one(path: str | Path, columns: Sequence[str]) -> OneRun:
         config = _config(source)
         read = ", ".join(cell(source, name) for name in columns)
         rows = source.ask(
-            f"SELECT CAST(example AS VARCHAR) AS example, {read} FROM {source.rows} ORDER BY 1"
+            f"SELECT {name_cell(source, 'example')}, {read} FROM {source.rows} ORDER BY 1"
         ).fetchall()
         repeated = (
             "repeats" in source.types

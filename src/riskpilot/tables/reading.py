@@ -126,15 +126,9 @@ class SplitReader:
         every example once."""
         keys = ", ".join(f"CAST(c{i} AS VARCHAR) AS k{i}" for i in self._width)
         by = ", ".join(f"c{i}" for i in self._width)
-        code = "USMALLINT" if self.n_examples <= 2**16 else "UINTEGER"
         losses = "".join(
-            f", count(x{i}) AS there{i}"
-            + (
-                f", min(x{i}) AS least{i}, max(x{i}) AS most{i}"
-                if i == free
-                else f", count(*) FILTER (WHERE x{i} = 0) AS zeros{i}"
-                f", list(CAST(code AS {code})) FILTER (WHERE x{i} = 1) AS ones{i}"
-            )
+            f", count(x{i}) AS there{i}, min(x{i}) AS least{i}, max(x{i}) AS most{i}"
+            + ("" if i == free else self._ones(i))
             for i in places
         )
         differing = "".join(
@@ -153,6 +147,21 @@ class SplitReader:
         self._check(table, of, chosen)
         return _Collected(table, of, len(chosen), self.n_examples)
 
+    def _ones(self, i: int) -> str:
+        """Write in SQL which examples have a loss of 1, as packed bits, and a sum that is above 0
+        where losses between 0 and 1 are not whole numbers."""
+        last = 8 * _bytes(self.n_examples) - 1
+        floats = self._types[f"x{i}"] in ("FLOAT", "DOUBLE")
+        return (
+            f", {f'sum(x{i} * (1 - x{i}))' if floats else 0} AS between{i}, "
+            f"CAST(bitstring_agg(code, 0, {last}) FILTER (WHERE x{i} = 1) AS BLOB) AS ones{i}"
+        )
+
+    @cached_property
+    def _types(self) -> dict[str, str]:
+        """The types of the columns of the table."""
+        return {row[0]: row[1] for row in self.source.ask("DESCRIBE r").fetchall()}
+
     def _check(self, table: Any, of: IntArray, chosen: Sequence[int]) -> None:
         """Refuse configurations that lack examples, or have one twice, or groups of their own."""
         m = self.n_examples
@@ -163,7 +172,7 @@ class SplitReader:
         for place, weight in zip(of.tolist(), table["weight"].tolist(), strict=True):
             weights[place] += 0 if weight is None else int(weight)
         # An example that the split does not have weighs nothing, and is in the place of one that
-        # does: other sets of examples weigh the same by a chance of 2**-48.
+        # does: other sets of examples weigh the same by a chance of 2**-31.
         whole = (n == m) & np.array([weight == expected for weight in weights])
         if not whole.all() or m == 0:
             raise self._not_whole(n.astype(int), int(np.argmin(whole)), chosen)
@@ -302,25 +311,23 @@ class _Collected:
 
     def zeros_and_ones(self, place: int) -> PackedLosses | None:
         """Return losses that are all 0 or 1; None where some are missing, or are other numbers."""
-        at_one = _lists(self.table[f"ones{place}"])
-        n_known = self.table[f"zeros{place}"] + np.array([len(places) for places in at_one])
-        if (n_known != self.table["n"]).any():
+        least, most = self.table[f"least{place}"], self.table[f"most{place}"]
+        is_odd = (least < 0) | (most > 1) | (self.table[f"between{place}"] != 0)
+        if self.n_missing(place) or np.any(is_odd):
             return None
-        bits = np.zeros((self.n_configs, (self.n_examples + 7) // 8), dtype=np.uint8)
-        for row, places in zip(self.of, at_one, strict=True):
-            one = np.zeros(self.n_examples, dtype=bool)
-            one[places] = True
-            bits[row] |= np.packbits(one)
+        bits = np.zeros((self.n_configs, _bytes(self.n_examples)), dtype=np.uint8)
+        ones = self.table[f"ones{place}"]
+        for row, gone, packed in zip(
+            self.of, np.ma.getmaskarray(ones), np.ma.getdata(ones), strict=True
+        ):
+            if not gone:  # of a configuration that has a loss of 1
+                bits[row] |= np.frombuffer(packed, dtype=np.uint8)
         return PackedLosses(bits, self.n_examples)
 
 
-def _lists(column: Any) -> list[Array]:
-    """The lists of a column; an empty one where DuckDB has none."""
-    mask = np.ma.getmaskarray(column)
-    empty = np.zeros(0, dtype=np.uint16)
-    return [
-        empty if gone else value for gone, value in zip(mask, np.ma.getdata(column), strict=True)
-    ]
+def _bytes(n: int) -> int:
+    """Return how many bytes as many bits take."""
+    return (n + 7) // 8
 
 
 def _filled(values: Any) -> Array:

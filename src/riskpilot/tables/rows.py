@@ -8,7 +8,7 @@ import numpy as np
 
 from riskpilot.common import Array, check_file, reason_of, shown_safely
 from riskpilot.errors import TableError, raise_alone
-from riskpilot.tables.cells import cell, check_types, found_number
+from riskpilot.tables.cells import cell, check_types, found_number, name_cell
 from riskpilot.tables.columns import Columns, Wanted, check_columns
 from riskpilot.tables.sources import Source, identifier, open_source
 
@@ -44,7 +44,9 @@ def _read(source: Source, wanted: Wanted, names: Sequence[str]) -> dict[str, Arr
         f"{cell(source, name, turned=name in wanted.turned)} AS x{i}"
         for i, name in enumerate(numbers)
     ]
-    selected += [f"CAST({identifier(name)} AS VARCHAR) AS t{i}" for i, name in enumerate(texts)]
+    for i, name in enumerate(texts):
+        written = f"CAST({identifier(name)} AS VARCHAR)"
+        selected.append(f"{name_cell(source, name) if name in names else written} AS t{i}")
     order = f" ORDER BY {source.order}" if source.order else ""
     try:
         found = source.ask(f"SELECT {', '.join(selected)} FROM {source.rows}{order}").fetchnumpy()

@@ -6,7 +6,6 @@ import re
 import shutil
 import tempfile
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -34,6 +33,8 @@ _MEMORY = "512MB"
 # What a CSV file is written in: never guessed, so that no value decides how others are read.
 _DIALECT = "auto_detect = false, delim = ',', quote = '\"', escape = '\"'"
 _LONGEST_HEADER = 1 << 18
+# The columns of JSON are those of the first files; DuckDB holds 32 MiB of each of them at once.
+_SAMPLE_FILES = 4
 _NOT_A_LINE = "\x1f"  # a delimiter that no header holds: a line comes back whole
 
 
@@ -134,11 +135,12 @@ def _opened(table: Any, connection: duckdb.DuckDBPyConnection, folder: Path) -> 
     if isinstance(table, str | Path):
         return _open_path(str(table), connection, folder)
     if isinstance(table, duckdb.DuckDBPyRelation):
+        _check_names("the relation", table.columns)
         types = dict(zip(table.columns, map(str, table.types), strict=True))
         return Source("the relation", connection, "", types, folder, relation=table)
     try:
         connection.register("frame", table)
-    except (duckdb.Error, TypeError, ValueError, ImportError) as error:
+    except (duckdb.Error, TypeError, ValueError, ImportError, RuntimeError) as error:
         raise TableError(
             f"A table is a pandas, Polars or Arrow table, a DuckDB relation, or the path of a "
             f"file, but this is a {type(table).__name__}: {shown(str(error))}. Convert it to one."
@@ -149,16 +151,17 @@ def _opened(table: Any, connection: duckdb.DuckDBPyConnection, folder: Path) -> 
 
 def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -> Source:
     """Open a file, a glob of files, or an address."""
-    kind = kind_of(path)
     name = path.rsplit("/", 1)[-1]
     source = Source(name, connection, "", {}, folder)
-    if kind is None and not path.lower().endswith(".eval"):
+    files = _files(source, path)
+    kinds = {kind_of(file) for file in files}
+    kind = next(iter(kinds))
+    if len(kinds) > 1 or (kind is None and not files[0].lower().endswith(".eval")):
         raise TableError(
             f"A table of losses is an .npz, .csv, .parquet, .json or .jsonl file, or a log of an "
             f"evaluation tool, but this is {shown_safely(path)}. Save the losses with "
             f"riskpilot.tables.save_losses, or in one of these forms."
         )
-    files = _files(source, path)
     if kind in (None, "json") and logs.are_logs(files):
         return _open_logs(source, files)
     place = text(path) if files == [path] else f"[{', '.join(map(text, files))}]"
@@ -171,7 +174,8 @@ def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -
         return replace(source, types=_types(source))
     _check_room(source, files)
     if kind == "json":
-        found = _types(replace(source, rows=f"read_json({place})"))
+        sample = f"maximum_sample_files = {_SAMPLE_FILES}"
+        found = _types(replace(source, rows=f"read_json({place}, {sample})"))
         columns = _as_texts(found)
         rows = f"read_json({place}, columns = {columns})"
     else:
@@ -259,13 +263,22 @@ def _header(source: Source, files: Sequence[str]) -> list[str]:
             f"order, but {Path(files[odd]).name!r} has {', '.join(headers[odd])} and "
             f"{Path(files[0]).name!r} has {', '.join(headers[0])}. Write them alike."
         )
-    header = headers[0]
-    twice = next((name for name, times in Counter(header).items() if times > 1), None)
-    if twice is not None:
-        raise TableError(
-            f"{source.name!r} has two columns named {twice!r}. Give every column a name of its own."
-        )
-    return header
+    _check_names(source.name, headers[0])
+    return headers[0]
+
+
+def _check_names(table: str, names: Sequence[str]) -> None:
+    """Refuse two columns of one name; DuckDB takes capital letters for small ones."""
+    first: dict[str, str] = {}
+    for name in names:
+        other = first.get(name.lower())
+        first[name.lower()] = name
+        if other is not None:
+            two = f"named {name!r}" if other == name else f"{other!r} and {name!r}"
+            raise TableError(
+                f"{table!r} has two columns {two}. Give every column a name of its own, which "
+                f"differs from all others in more than capital letters."
+            )
 
 
 def _types(source: Source) -> dict[str, str]:

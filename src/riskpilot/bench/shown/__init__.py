@@ -1,1 +1,1 @@
-"""What a replay shows: tables, claims and their verdicts, figures, the page."""
+"""What a replay shows: tables, claims and their verdicts, figures, pages."""

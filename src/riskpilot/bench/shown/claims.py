@@ -26,7 +26,8 @@ class Claim:
     """A statement about the results, the rule by which it is judged, and the verdict.
 
     ``figure``: the numbers behind the verdict; ``holds``: None where the run lacks what the rule
-    needs; ``missed``: the cells in which a target is not met, and by how much.
+    needs; ``missed``: the cells in which a target is not met, and by how much; ``command``: what
+    makes the figure again.
     """
 
     claim: str
@@ -34,6 +35,7 @@ class Claim:
     figure: str
     holds: bool | None
     missed: tuple[str, ...] = ()
+    command: str = "riskpilot bench"
 
     @property
     def verdict(self) -> str:
@@ -81,6 +83,7 @@ def _matches_dense(results: Results, method: str) -> Claim:
     name = "paper's preset" if method == "paper" else "default"
     claim = f"N = 50 matches the dense grid on pruning ({name})"
     rule = f"in each cell not worse within the CI, or a ratio of at most {MATCHES}"
+    command = "riskpilot bench --task pruning"
     ratios, good = [], []
     for cell in results.cells.get("pruning", []):
         found = compare(results, "pruning", cell, method, "dense")
@@ -89,9 +92,9 @@ def _matches_dense(results: Results, method: str) -> Claim:
         ratios.append(_ratio(results, "pruning", cell, method))
         good.append(found.verdict != "loss" or ratios[-1] <= MATCHES)
     if not good:
-        return Claim(claim, rule, "", None)
+        return Claim(claim, rule, "", None, command=command)
     figure = f"ratio {span(ratios)}, matched in {sum(good)} of {len(good)} cells"
-    return Claim(claim, rule, figure, all(good))
+    return Claim(claim, rule, figure, all(good), command=command)
 
 
 def _insensitive(results: Results, method: str) -> Claim:

@@ -1,41 +1,18 @@
-"""The page of results, written from the numbers of a run."""
+"""The pages of results, written from the numbers of a run: an overview, settings, one per task."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from riskpilot.bench.cells import DELTA, VARIANTS
-from riskpilot.bench.jobs import NO_TEST
-from riskpilot.bench.methods import METHODS
-from riskpilot.bench.results import Entry, Results
+from riskpilot.bench.results import Results
 from riskpilot.bench.shown.claims import Claim, paper_claims
-from riskpilot.bench.shown.estimate import two_way
 from riskpilot.bench.shown.labels import free_label, risk_label, task_title
-from riskpilot.bench.shown.summary import (
-    COMPARISONS,
-    Row,
-    cell_label,
-    comparison_rows,
-    counts,
-    ratio,
-)
+from riskpilot.bench.shown.summary import COMPARISONS, Row, comparison_rows, counts
 from riskpilot.bench.shown.targets import piece_rows, targets
+from riskpilot.bench.shown.task_page import figure, table, task_page
 
-SHOWN = (
-    ("guided", "auto"),
-    ("paper", "auto"),
-    ("paper", "hoeffding_bentkus"),
-    ("one_sided", "auto"),
-    ("hvi", "auto"),
-    ("ehvi", "auto"),
-    ("parego", "auto"),
-    ("uniform", "auto"),
-    ("random", "auto"),
-    ("dense", "auto"),
-    ("practice", NO_TEST),
-)
+OVERVIEW, SETTINGS = "README.md", "settings.md"
 CAPTIONS = {
-    "ratios": "Free objective relative to the dense grid, one mark per limit",
-    "search": "What guided search evaluated",
     "budget": "The number of evaluations N on pruning",
     "delta_prime_paper": "The width of the region, delta', in the paper's preset",
     "delta_prime_guided": "The width of the region, delta', in the default",
@@ -44,15 +21,30 @@ CAPTIONS = {
 }
 
 
-def page(results: Results, command: str, missing: dict[str, str], figures: Sequence[Path]) -> str:
-    """Write the whole page as Markdown; figures are linked where they are."""
+def pages(
+    results: Results, command: str, missing: dict[str, str], figures: Sequence[Path]
+) -> dict[str, str]:
+    """Write all pages as Markdown, by their file; figures are linked where they are."""
+    by_task = {task_file(task): task_page(results, task, figures) for task in results.scope.tasks}
+    overview = _overview(results, command, missing, figures)
+    return {OVERVIEW: overview, SETTINGS: _settings(results, figures), **by_task}
+
+
+def task_file(task: str) -> str:
+    """Return where the page of a task stands, seen from the overview."""
+    return f"tasks/{task}.md"
+
+
+def _overview(
+    results: Results, command: str, missing: dict[str, str], figures: Sequence[Path]
+) -> str:
+    """Write the page of claims, which links to all others."""
     scope = results.scope
     parts = [
         "# The paper's experiments, replayed",
         f"Made by `{command}`: search seeds 0 to {scope.n_seeds - 1}, {scope.n_splits} random "
         f"splits of the held-out examples into calibration and test, delta = {DELTA:g}. "
-        f"Everything below changes when the tables in `experiments/` change.",
-        _how_to_read(results),
+        f"Everything here changes when the tables in `experiments/` change.",
     ]
     if missing:
         names = ", ".join(missing)
@@ -63,20 +55,34 @@ def page(results: Results, command: str, missing: dict[str, str], figures: Seque
         "## What riskpilot's default adds",
         _claims(aims := targets(results)),
         _missed(aims),
-        "## What each piece of the default brings",
-        "The default, and the default without one thing that the paper does not do, over the cells "
-        "where both were run; the range is over cells.",
-        table(piece_rows(results)),
+        "## Every task",
+        _tasks(results),
+        *figure("ratios", "Free objective relative to the dense grid, one mark per limit", figures),
         "## Guided search against each method",
         "Wins, ties and losses over all cells: paired differences of the free objective on test "
         "over the same seeds and splits; a tie is a 95 % interval that contains 0.",
         _comparisons(comparison_rows(results)),
+        f"[What each piece and setting brings]({SETTINGS}) is a page of its own.",
+        "## How to read the figures",
+        _how_to_read(results),
+        _files(),
     ]
-    parts += [part for stem in CAPTIONS for part in _figure(stem, figures)]
-    parts.append("## Every task and limit")
-    for task in scope.tasks:
-        parts += [f"### {task_title(task)}", *_figure(task, figures), _cells(results, task)]
-    parts += [_files()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _settings(results: Results, figures: Sequence[Path]) -> str:
+    """Write the page of ablations: pieces of the default, and settings that were varied."""
+    parts = [
+        "# What each piece and setting brings",
+        f"A part of [the replay]({OVERVIEW}), which says how to read the figures.",
+        "## The pieces of the default",
+        "The default, and the default without one thing that the paper does not do, over the cells "
+        "where both were run; the range is over cells.",
+        table(piece_rows(results)),
+        *figure("search", "What guided search evaluated", figures, heading=True),
+    ]
+    for stem, caption in CAPTIONS.items():
+        parts += figure(stem, caption, figures, heading=True)
     return "\n\n".join(parts) + "\n"
 
 
@@ -102,10 +108,10 @@ def _claims(claims: Sequence[Claim]) -> str:
     """Write claims as a table."""
     rows: list[Row] = [
         {
-            "claim": claim.claim,
+            "claim, and its rule": f"{claim.claim}: *{claim.rule}*",
             "verdict": f"**{claim.verdict}**",
             "figure": claim.figure,
-            "rule": claim.rule,
+            "command": f"`{claim.command}`",
         }
         for claim in claims
     ]
@@ -118,52 +124,25 @@ def _missed(claims: Sequence[Claim]) -> str:
     return "Cells that miss a target:\n\n" + "\n".join(lines) if lines else "No cell misses one."
 
 
+def _tasks(results: Results) -> str:
+    """Link the page of every task, with what is limited and minimised there."""
+    rows: list[Row] = []
+    for task in results.scope.tasks:
+        *risks, free = results.names[task]
+        row = {
+            "task": f"[{task_title(task)}]({task_file(task)})",
+            "limited": ", ".join(map(risk_label, risks)),
+            "minimised": free_label(free),
+            "limits": len(results.cells[task]),
+        }
+        rows.append(row)
+    return table(rows)
+
+
 def _comparisons(rows: Sequence[Row]) -> str:
     """Write wins, ties and losses of the comparisons that were run as a table."""
     counted = [counts(rows, *each) for each in COMPARISONS]
     return table([row for row in counted if row["wins"] + row["ties"] + row["losses"]])
-
-
-def _cells(results: Results, task: str) -> str:
-    """Write the results of a task as a table."""
-    *risks, free = results.names[task]
-    rows: list[Row] = []
-    for cell in results.cells[task]:
-        for method, family in SHOWN:
-            entry = Entry(task, cell, method, family)
-            if entry not in results.runs:
-                continue
-            runs = results.runs[entry]
-            found = two_way(runs.free)
-            certified = runs.free[~runs.nothing]
-            label = METHODS[method].label
-            to_dense = ratio(results, entry)
-            row: Row = {
-                "limit": cell_label(cell),
-                "method": label if family != "hoeffding_bentkus" else f"{label}, H.-Bentkus",
-                free_label(free): f"{found.mean:.4g} [{found.low:.4g}, {found.high:.4g}]",
-                "certified runs": f"{certified.mean():.4g}" if certified.size else "",
-            }
-            for i, name in enumerate(risks):
-                values = runs.risks[..., i][~runs.nothing]
-                row[risk_label(name)] = f"{values.mean():.4f}" if values.size else ""
-            row |= {
-                "violations": f"{100 * runs.violated.mean():.1f} %",
-                "nothing certified": f"{100 * runs.nothing.mean():.1f} %",
-                "ratio to dense": "" if to_dense is None else f"{to_dense:.3f}",
-            }
-            rows.append(row)
-    return table(rows)
-
-
-def _figure(stem: str, figures: Sequence[Path]) -> list[str]:
-    """Link a figure under its caption; nothing where it was not drawn."""
-    for path in figures:
-        if path.stem == stem:
-            caption = CAPTIONS.get(stem, f"{task_title(stem)}: objectives on test and the limit")
-            heading = [f"## {caption}"] if stem in CAPTIONS else []
-            return [*heading, f"![{caption}]({path.parent.name}/{path.name})"]
-    return []
 
 
 def _files() -> str:
@@ -177,22 +156,3 @@ def _files() -> str:
         "`cells.csv`\n"
         "- `claims.csv`: the claims above"
     )
-
-
-def table(rows: Sequence[Row]) -> str:
-    """Write rows as a Markdown table, with the columns of the first row.
-
-    >>> print(table([{"a": 1, "b": "x"}]))
-    | a | b |
-    |---|---|
-    | 1 | x |
-    """
-    if not rows:
-        return "(nothing was run)"
-    columns = list(rows[0])
-    lines = [
-        f"| {' | '.join(columns)} |",
-        f"|{'---|' * len(columns)}",
-        *(f"| {' | '.join(str(row.get(name, '')) for name in columns)} |" for row in rows),
-    ]
-    return "\n".join(lines)

@@ -1,6 +1,7 @@
 "use strict";
 (() => {
-  const page = JSON.parse(document.getElementById("page").textContent);
+  const read = () => JSON.parse(document.getElementById("page").textContent);
+  let page = read();
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const settings = {
     responsive: true,
@@ -10,14 +11,16 @@
     modeBarButtonsToRemove: ["lasso2d", "select2d"],
   };
   const PRINTED = { width: 680, height: 400 }; // pixels: two figures stand on a sheet of paper
-  const figures = Object.entries(page.figures).map(([id, figure]) => ({
+  const placed = () => Object.entries(page.figures).map(([id, figure]) => ({
     figure, box: document.getElementById(id), narrow: null,
   }));
+  let figures = placed();
   const theme = () => (dark.matches ? page.themes.dark : page.themes.light);
 
   // The library is kept compressed. It is unpacked and compiled beside the page, which can be read
   // and searched meanwhile.
   const library = async () => {
+    if (window.Plotly) return; // a server sent it as a file of its own
     const packed = atob(document.getElementById("plotly").textContent);
     const bytes = Uint8Array.from(packed, (letter) => letter.charCodeAt(0));
     const script = document.createElement("script");
@@ -37,8 +40,11 @@
   const draw = async (one) => {
     one.narrow = wantsNarrow(one);
     const { figure, box, narrow } = one;
+    // What a reader has zoomed into stays so when other values come, in the same form.
+    const put = box.dataset.narrow === String(narrow) ? Plotly.react : Plotly.newPlot;
+    box.dataset.narrow = narrow;
     const layout = structuredClone(narrow ? figure.narrow.layout : figure.layout);
-    await Plotly.newPlot(box, figure.data, { ...layout, template: theme() }, settings);
+    await put(box, figure.data, { ...layout, template: theme(), uirevision: "same" }, settings);
     if (narrow) { // as high as its panels and the lines of its legend need
       const { t, b } = box._fullLayout._size;
       await Plotly.relayout(box, { height: figure.narrow.plot + t + b });
@@ -51,13 +57,18 @@
 
   // One figure at a time: the page scrolls while they appear.
   const drawAll = async () => {
-    await library();
     for (const one of figures) {
       await draw(one);
       one.box.style.minHeight = "";
       one.box.dataset.drawn = Math.round(performance.now());
       await new Promise((next) => setTimeout(next));
     }
+    document.documentElement.dataset.drawn = "yes";
+  };
+
+  const start = async () => {
+    await library();
+    await drawAll();
     const all = (change) => figures.forEach((one) => Plotly.relayout(one.box, change(one)));
     dark.addEventListener("change", () => all(() => ({ template: theme() })));
     let turn = Promise.resolve(); // a page that is resized again waits until the figures stand
@@ -66,14 +77,20 @@
     };
     window.addEventListener("resize", () => { turn = turn.then(fit); });
     window.addEventListener("beforeprint", () => all((one) => {
-      one.height = one.box._fullLayout.height;
-      const height = one.narrow ? one.height : Math.min(one.height, PRINTED.height);
-      return { template: page.themes.light, width: PRINTED.width, height };
+      const { height, legend } = one.box._fullLayout;
+      one.screen = { height, "legend.y": legend?.y };
+      const paper = one.narrow ? height : Math.min(height, PRINTED.height);
+      const below = legend?.y * height / paper; // as far below the axis as on the screen
+      return { template: page.themes.light, width: PRINTED.width, height: paper, "legend.y": below };
     }));
-    window.addEventListener("afterprint", () => all(({ height }) => (
-      { template: theme(), width: null, autosize: true, height }
+    window.addEventListener("afterprint", () => all(({ screen }) => (
+      { template: theme(), width: null, autosize: true, ...screen }
     )));
-    document.documentElement.dataset.drawn = "yes";
+    document.addEventListener("renewed", () => { // a live page has other figures now
+      page = read();
+      figures = placed();
+      turn = turn.then(drawAll);
+    });
   };
 
   const sayWhy = (error) => {
@@ -88,5 +105,5 @@
     document.documentElement.dataset.drawn = "no";
   };
 
-  window.addEventListener("load", () => setTimeout(() => drawAll().catch(sayWhy)));
+  window.addEventListener("load", () => setTimeout(() => start().catch(sayWhy)));
 })();

@@ -21,8 +21,8 @@ def figures_of(selection: Selection) -> list[PageFigure]:
     shown = []
     if plan.n_validation:  # with a known order, validation data may say nothing of the risks
         words = (
-            "Every configuration on validation data. Numbers are positions in the test; rings mark "
-            "what was tested. Around the dashed line the test is a close call."
+            "Every configuration on validation data. Numbers are positions in the test; rings and "
+            "squares mark what was tested. Around the dashed line the test is a close call."
         )
         plane = trade_off(plan, result, validation, chosen, background)
         shown.append(PageFigure("The trade-off", words, plane))
@@ -32,8 +32,9 @@ def figures_of(selection: Selection) -> list[PageFigure]:
         shown.append(PageFigure("Both risks", words, plane))
     if result.labelling is not None:
         words = (
-            "The share of losses among the labels so far. A candidate is certified where its line "
-            "first touches the boundary; nothing after that counts."
+            "What the labels so far showed of each risk: the share of losses with its boundary, or "
+            "the evidence that the limit is kept. A candidate has shown a risk where its line "
+            "first touches the boundary, or reaches 1; nothing after that counts."
         )
         paths = label_paths(plan, result, chosen, configs)
         if paths is not None:

@@ -9,12 +9,19 @@ from riskpilot.common import FloatArray, is_name
 from riskpilot.errors import ProblemError, shown
 from riskpilot.statistics.families import Start, family_named
 from riskpilot.statistics.samples import Groups, Limit, Sample, TestSettings
-from riskpilot.statistics.sequential.following import BOUNDARY, CAPITAL, Stream
+from riskpilot.statistics.sequential.following import (
+    BOUNDARY,
+    CAPITAL,
+    JUDGED_CAPITAL,
+    Stream,
+)
 from riskpilot.statistics.summaries import AnySummary, Recorded
 from riskpilot.statistics.sums import Gatherer
 
 # The family that tests weighted losses: they are no 0/1 losses any more.
 WEIGHTED = "betting"
+# The family of a mean that is tested with the help of a judge.
+JUDGED = "judged"
 
 
 @dataclass(frozen=True)
@@ -178,7 +185,7 @@ class Statistic(ABC):
 
     def family_by_label(self, family: str, limit: Limit) -> str:
         """The test that may be looked at after every label, in place of a family for one look."""
-        tests = {"binomial": BOUNDARY, WEIGHTED: CAPITAL}
+        tests = {"binomial": BOUNDARY, WEIGHTED: CAPITAL, JUDGED: JUDGED_CAPITAL}
         if family not in tests:
             raise ProblemError(
                 f"Labels that arrive one after another are tested by an exact boundary or by "

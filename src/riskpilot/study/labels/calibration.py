@@ -1,11 +1,12 @@
 """`Calibration`: labels in any batches, a valid answer at any time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import optuna
 
 from riskpilot.common import FloatArray
@@ -15,24 +16,24 @@ from riskpilot.guarantee import (
     Question,
     Use,
     begin_labels,
-    fixed_sequence,
-    label_by_label,
+    question_by_label,
     question_digest,
 )
-from riskpilot.losses import LossMapping, ValidationLosses, read_label_table
+from riskpilot.losses import IDS, FreshScores, LossMapping, ValidationLosses, read_fresh, score_name
 from riskpilot.problem import Problem
 from riskpilot.selection import FrozenPlan, Selection, conclude
-from riskpilot.study.as_tables import validation_table
-from riskpilot.study.kept.trials import finished
-from riskpilot.study.labels import files
+from riskpilot.study.kept.attributes import settings_of
+from riskpilot.study.labels import cards, files
+from riskpilot.study.labels.arriving import read_batch, read_kept
 from riskpilot.study.labels.kept import (
-    Batch,
     keep_batch,
     read_batches,
     sequential_entry,
     use_of_question,
 )
-from riskpilot.study.questions.asking import Settled, background, settle
+from riskpilot.study.labels.resuming import fresh_of_entry, frozen_copy, settle_labels
+from riskpilot.study.labels.words import progress_in_words
+from riskpilot.study.questions.asking import Settled, background
 from riskpilot.study.questions.question_ledger import note_outcome, trials_of
 
 
@@ -53,14 +54,24 @@ class Calibration:
         A study made by `create_study`, with finished trials; or what `freeze` made of a table.
     horizon : int
         The largest number of labels, fixed before the first of them.
+    judge : mapping, optional
+        Scores of a judge, such as a large model, that was fixed before the first label:
+        ``{"unlabelled": {"error": (n, M)}}``, of M fresh examples that will never be labelled, in
+        the range of the losses, rows as in ``candidates``; shape (M,) where they are the same for
+        all candidates. Their ``"ids"``, shape (M,), may stand beside them. The scores of labelled
+        examples come with their losses. The promise stays one about the labels, whatever the judge
+        is worth.
 
     Raises
     ------
     ProblemError
         If the source or the horizon cannot be used, a limit is open, or a risk cannot be tested
         label by label.
+    LossError
+        If the scores of the judge cannot be used.
     StudyError
-        If the study has no finished trial, or its ledger or labels were changed.
+        If the study has no finished trial, its ledger or labels were changed, or its labels began
+        with another judge.
 
     Examples
     --------
@@ -80,7 +91,13 @@ class Calibration:
     {'index': 1}
     """
 
-    def __init__(self, source: optuna.Study | FrozenPlan, *, horizon: int) -> None:
+    def __init__(
+        self,
+        source: optuna.Study | FrozenPlan,
+        *,
+        horizon: int,
+        judge: Mapping[str, Any] | None = None,
+    ) -> None:
         self._study: optuna.Study | None = None
         self._settled: Settled | None = None
         self._frozen: FrozenPlan | None = None
@@ -88,9 +105,11 @@ class Calibration:
         self._n_batches = 0
         if isinstance(source, FrozenPlan):
             self._frozen = source
-            self._begin(source.question, source.validation, horizon)
+            question = source.question
+            fresh = read_fresh(question.plan.problem, judge, len(question.plan.order))
+            self._begin(question, source.validation, horizon, fresh, question.plan.entropy)
         elif isinstance(source, optuna.Study):
-            self._open(source, horizon)
+            self._open(source, horizon, judge)
         else:
             raise ProblemError(
                 f"A Calibration is made of a study or of a frozen plan, but it was given "
@@ -98,37 +117,41 @@ class Calibration:
                 f"riskpilot.freeze(problem, validation=...)."
             )
 
-    def _begin(self, question: Question, validation: ValidationLosses, horizon: int) -> None:
+    def _begin(
+        self,
+        question: Question,
+        validation: ValidationLosses,
+        horizon: int,
+        fresh: FreshScores | None,
+        entropy: int | None,
+    ) -> None:
         """Stand before the first label."""
-        if question.plan.judged:
-            raise ProblemError(
-                "Labels that arrive one after another are tested without a judge, but the "
-                "evaluations of this study bring a judge's scores. Use select(study) once all "
-                "labels are there, or evaluate without judge=."
-            )
-        plan = label_by_label(question.plan, horizon)
-        self._question = replace(question, plan=plan)
+        self._question = question_by_label(question, validation, horizon, fresh, entropy)
         self._validation = validation
-        self._progress = begin_labels(plan)
+        self._progress = begin_labels(self._question.plan, fresh)
 
-    def _open(self, study: optuna.Study, horizon: int) -> None:
+    def _open(self, study: optuna.Study, horizon: int, judge: Mapping[str, Any] | None) -> None:
         """Begin with a study, or go on with the labels that its storage has."""
         self._study = study
-        self._settle(study, horizon, None)
-        entry = sequential_entry(study, self._question.content)
+        self._settled = settled = settle_labels(study, None)
+        plan = settled.question.plan
+        asked = question_by_label(settled.question, settled.validation, horizon)
+        entry = sequential_entry(study, asked.content)
+        entropy = settings_of(study).get("entropy", 0)
         if entry is None:
+            fresh = read_fresh(plan.problem, judge, len(plan.order))
+            self._begin(settled.question, settled.validation, horizon, fresh, entropy)
             return
-        self._settle(study, horizon, trials_of(entry))
+        self._settled = settled = settle_labels(study, trials_of(entry))
+        fresh = fresh_of_entry(study, entry, settled.question.plan, judge)
+        self._begin(settled.question, settled.validation, horizon, fresh, entropy)
         name = question_digest(self._question.content)
         self._use = use_of_question(study, name)
-        for batch in read_batches(study, name):
-            self._take(batch)
+        for kept in read_batches(study, name):
+            batch = read_kept(self._progress, kept)
+            if batch is not None:
+                self._progress = self._progress.add(batch.table, batch.candidates)
             self._n_batches += 1
-
-    def _settle(self, study: optuna.Study, horizon: int, numbers: Sequence[int] | None) -> None:
-        """Freeze the plan of a study; ``numbers``: of the trials that are considered."""
-        self._settled = settle(study, fixed_sequence, None, 1.0, 0, True, numbers)
-        self._begin(self._settled.question, self._settled.validation, horizon)
 
     @property
     def problem(self) -> Problem:
@@ -174,8 +197,37 @@ class Calibration:
         array of shape (n_candidates, n_labels)
             In double precision; NaN where a candidate has got no loss, or it does not count.
         """
+        return self._kept(name)
+
+    def scores(self, name: str) -> FloatArray:
+        """Return the judge's scores of the labelled examples so far, in the order of the labels.
+
+        Parameters
+        ----------
+        name : str
+            The name of a risk with which the judge helps.
+
+        Returns
+        -------
+        array of shape (n_candidates, n_labels)
+            In double precision; NaN where a candidate has got no loss, or it does not count.
+        """
+        return self._kept(score_name(name))
+
+    def _kept(self, name: str) -> FloatArray:
         empty = np.full((len(self.candidates), self.n_labels), np.nan)
         return np.array(self._progress.table.get(name, empty))
+
+    @property
+    def ids(self) -> tuple[str, ...] | None:
+        """The ids of the labelled examples so far, where they were given."""
+        found = self._progress.table.get(IDS)
+        return None if found is None else tuple(found.tolist())
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The risks with which a judge helps."""
+        return tuple(self._question.plan.judged)
 
     @property
     def certified(self) -> list[dict[str, Any]]:
@@ -196,20 +248,16 @@ class Calibration:
     @property
     def message(self) -> str:
         """Where the calibration stands, in plain words."""
-        found, n = self.certified, len(self.candidates)
-        labels = f"{self.n_labels:,} of at most {self.horizon:,} labels"
-        if not found:
-            state = "nothing is certified" + ("" if self.done else " yet")
-        else:
-            state = f"{len(found)} of {n} candidates {'is' if len(found) == 1 else 'are'} certified"
-        if self.done:
-            rest = "no further label can change that"
-        else:
-            needed = "candidate needs" if len(self.needed) == 1 else "candidates need"
-            rest = f"{len(self.needed)} {needed} further labels"
-        return f"{labels}: {state}; {rest}."
+        return progress_in_words(self._progress)
 
-    def add(self, losses: LossMapping, candidates: Sequence[int] | None = None) -> None:
+    def add(
+        self,
+        losses: LossMapping,
+        candidates: Sequence[int] | None = None,
+        *,
+        judge: Mapping[str, Any] | None = None,
+        ids: Sequence[Any] | npt.NDArray[Any] | None = None,
+    ) -> None:
         """Take the losses of the next labelled examples, in the order of the labels.
 
         What is decided does not depend on how labels are divided into batches. The order of the
@@ -226,60 +274,32 @@ class Calibration:
             The positions of the candidates that the rows belong to; all by default. A candidate
             that was left out before gets the losses of the labels that it has not got yet, from the
             first of them on.
+        judge : mapping, optional
+            Where a judge helps, its scores of the same examples: ``{"labelled": {"error": (n_rows,
+            b)}}``, or shape (b,) where they are the same for all candidates.
+        ids : sequence, optional
+            The identities of the b examples, given with every batch or with none: no example is
+            labelled twice, and none is a fresh one of the judge.
 
         Raises
         ------
         LossError
-            If the losses cannot be used, or candidates that have got different numbers of labels
-            are given losses together.
+            If the losses or scores cannot be used, an example was labelled before, or candidates
+            that have got different numbers of labels are given losses together.
+        LeakageError
+            If a fresh example of the judge is labelled.
         StudyError
             If another process has added labels to the study, or its storage cannot be written.
         """
-        positions = self._positions(candidates)
-        progress = self._progress
-        wanted = [row for row, position in enumerate(positions) if position in progress.needed]
-        if not wanted:
+        batch = read_batch(self._progress, losses, candidates, judge, ids)
+        if batch is None:
             return
-        chosen = [positions[row] for row in wanted]
-        starts = sorted({int(start) for start in progress.labels[chosen]})
-        if len(starts) > 1:
-            raise LossError(
-                f"Candidates that get losses together must have got the same labels so far, but "
-                f"some have {starts[0]:,} and others {starts[-1]:,}. Give those that are behind "
-                f"their losses first: add(losses, candidates=[...])."
-            )
-        plan = self._question.plan
-        most = self.horizon - starts[0]
-        table = read_label_table(
-            plan.problem, losses, plan.groups, n_rows=len(positions), rows=wanted, most=most
-        )
-        batch = Batch(starts[0], tuple(chosen), table)
-        after = progress.add(table, chosen)  # refused before anything is written
+        after = self._progress.add(batch.table, batch.candidates)  # refused before it is written
         if self._study is not None:
-            self._use = keep_batch(self._study, self._question, self._n_batches, batch)
+            known, fresh = self._n_batches, after.fresh
+            self._use = keep_batch(self._study, self._question, known, batch, fresh)
         self._progress = after
         self._n_batches += 1
-
-    def _positions(self, candidates: Sequence[int] | None) -> list[int]:
-        """Return the positions that rows belong to, each once and each that of a candidate."""
-        n = len(self.candidates)
-        if candidates is None:
-            return list(range(n))
-        given = np.asarray(candidates)
-        whole = given.ndim == 1 and given.dtype.kind in "iu" and given.size > 0
-        named = set(given.tolist()) if whole else set()
-        if not whole or not named <= set(range(n)) or len(named) < len(given):
-            raise LossError(
-                f"candidates are positions from 0 to {n - 1}, each named once, but they are "
-                f"{shown(candidates)}. Use those of `needed`."
-            )
-        return [int(position) for position in given]
-
-    def _take(self, batch: Batch) -> None:
-        """Take a batch that was checked before, as it is kept."""
-        plan = self._question.plan
-        table = read_label_table(plan.problem, batch.table, plan.groups, len(batch.candidates))
-        self._progress = self._progress.add(table, batch.candidates)
 
     def select(self) -> Selection:
         """Choose the best configuration that is certified by now.
@@ -337,17 +357,12 @@ class Calibration:
         CertificateError
             If the file cannot be written.
         """
-        frozen = self._frozen or self._copied()
+        frozen = self._frozen
+        if frozen is None:
+            assert self._study is not None
+            assert self._settled is not None
+            frozen = frozen_copy(self._study, self._settled)
         return files.save(path, frozen, self._question, self._use, self._progress)
-
-    def _copied(self) -> FrozenPlan:
-        """Return the frozen plan of a study, with the validation losses of its trials."""
-        assert self._study is not None
-        assert self._settled is not None
-        numbers = set(self._question.trials or ())
-        trials = [t for t in finished(self._study).trials if t.number in numbers]
-        given = validation_table(self._study, trials)
-        return FrozenPlan(self._settled.question, self._validation, given)
 
     @classmethod
     def load(cls, path: str | Path) -> "Calibration":
@@ -369,9 +384,10 @@ class Calibration:
             If the file cannot be read, is no calibration, or was changed after it was written.
         """
         saved = files.load(path)
-        made = cls(saved.frozen, horizon=saved.horizon)
+        made = cls(saved.frozen, horizon=saved.horizon, judge=saved.judge)
+        files.check_same_plan(path, saved, made._question)
         made._use = saved.use
-        made._progress = saved.progress(made._question.plan)
+        made._progress = saved.progress(made._question.plan, made._progress.fresh)
         made._n_batches = len(made._progress.looks)
         return made
 
@@ -380,3 +396,5 @@ class Calibration:
 
     def __str__(self) -> str:
         return self.message
+
+    _repr_html_ = cards.calibration_card

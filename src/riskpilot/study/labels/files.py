@@ -6,7 +6,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +34,12 @@ from riskpilot.common import (
 )
 from riskpilot.errors import CertificateError, RiskpilotError, raise_alone
 from riskpilot.guarantee import ELSEWHERE, VERSIONS, Progress, Question, TestPlan, Use, labels_again
+from riskpilot.losses import IDS, FreshScores, parted
 from riskpilot.problem import Problem
 from riskpilot.selection import FrozenPlan, frozen_again
 
 _FORMAT = "riskpilot-calibration/1"
-_VALIDATION, _LABELS = "validation.", "labels."
+_VALIDATION, _LABELS, _FRESH, _FRESH_IDS = "validation.", "labels.", "fresh.", "ids"
 _UNREADABLE = (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
 
 _HEAD = record(
@@ -47,6 +48,7 @@ _HEAD = record(
     spend=number(0.0, 1.0),
     seed=whole(),
     entropy=optional(whole()),
+    order=optional(list_of(whole())),
     configs=optional(list_of(mapping_of(anything))),
     space=optional(mapping_of(mapping_of(anything))),
     estimates=optional(list_of(list_of(number()))),
@@ -80,10 +82,15 @@ class Saved:
     labels: tuple[int, ...]
     looks: tuple[int, ...]
     table: Mapping[str, Array]
+    judge: Mapping[str, Any] | None
 
-    def progress(self, plan: TestPlan) -> Progress:
+    def progress(self, plan: TestPlan, fresh: FreshScores | None) -> Progress:
         """Compute again what the labels say."""
-        return labels_again(plan, self.table, self.labels, self.looks, range(len(self.labels)))
+        losses, judge = parted(self.table)
+        rows = range(len(self.labels))
+        made = labels_again(plan, losses, self.labels, self.looks, rows, fresh, judge)
+        ids = {IDS: self.table[IDS]} if IDS in self.table else {}
+        return replace(made, table=made.table | ids)
 
 
 def save(
@@ -92,6 +99,10 @@ def save(
     """Write a calibration to a file, whole or not at all, and return where it is."""
     arrays = {f"{_VALIDATION}{name}": np.asarray(v) for name, v in frozen.given.items()}
     arrays |= {f"{_LABELS}{name}": values for name, values in progress.table.items()}
+    if progress.fresh is not None:
+        arrays |= {f"{_FRESH}{name}": v for name, v in progress.fresh.scores.items()}
+        if progress.fresh.ids is not None:
+            arrays[_FRESH_IDS] = progress.fresh.ids
     plan = question.plan
     head = {
         "format": _FORMAT,
@@ -99,6 +110,7 @@ def save(
         "spend": question.spend,
         "seed": plan.seed,
         "entropy": plan.entropy,
+        "order": list(plan.order) if plan.known_order else None,
         "configs": None if question.configs is None else list(question.configs),
         "space": question.space,
         "estimates": None if plan.estimates is None else [list(row) for row in plan.estimates],
@@ -153,18 +165,31 @@ def load(path: str | Path) -> Saved:
     return _saved(head, arrays)
 
 
+def check_same_plan(path: str | Path, saved: Saved, question: Question) -> None:
+    """Refuse labels of another plan than the one that the validation losses lead to."""
+    if question.plan_digest != saved.plan_digest:
+        raise CertificateError(
+            f"The calibration {shown_safely(path)} was begun with another plan than its validation "
+            f"losses lead to here. Read it with the versions that wrote it."
+        )
+
+
 def _saved(head: Mapping[str, Any], arrays: Mapping[str, Array]) -> Saved:
     """Freeze the plan again, and check that it is the one that the labels are about."""
     validation = {k.removeprefix(_VALIDATION): v for k, v in arrays.items() if k[:1] == "v"}
     table = {k.removeprefix(_LABELS): v for k, v in arrays.items() if k[:1] == "l"}
+    scores = {k.removeprefix(_FRESH): v for k, v in arrays.items() if k[:1] == "f"}
+    judge = {"unlabelled": scores, "ids": arrays.get(_FRESH_IDS)} if scores else None
     estimates = None if head["estimates"] is None else np.array(head["estimates"])
     frozen = frozen_again(
         Problem.from_dict(head["problem"]),
         validation,
         head["configs"],
         head["seed"],
+        order=head["order"],
         entropy=head["entropy"],
         estimates=estimates,
+        judged=tuple(scores),
         spend=head["spend"],
         space=head["space"],
         trials=None if head["trials"] is None else tuple(head["trials"]),
@@ -179,6 +204,7 @@ def _saved(head: Mapping[str, Any], arrays: Mapping[str, Array]) -> Saved:
         tuple(head["labels"]),
         tuple(head["looks"]),
         table,
+        judge,
     )
 
 

@@ -1,7 +1,8 @@
 """Labels of a study, kept in its storage batch by batch, each chained to the one before it.
 
 A batch is an artifact, as the losses of trials are, and an attribute of the study that says where
-it is. The attribute is written last: a process that is killed before has not added the batch.
+it is. The attribute is written last: a process that is killed before has not added the batch. A
+judge's scores of fresh examples are kept likewise, before the question is in the ledger.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,15 @@ import optuna
 from riskpilot.common import ShapeError, digest, digest_of, list_of, moment, record, text, whole
 from riskpilot.errors import StudyError
 from riskpilot.guarantee import Question, Use, question_digest, stamp
-from riskpilot.losses import LabelTable
+from riskpilot.losses import (
+    IDS,
+    FreshScores,
+    JudgeMapping,
+    LabelTable,
+    parted,
+    read_fresh,
+    score_name,
+)
 from riskpilot.problem import Problem
 from riskpilot.study.kept.attributes import LABELS_KEY, attributes_of
 from riskpilot.study.kept.loss_bytes import decode, encode
@@ -22,12 +31,15 @@ from riskpilot.study.kept.loss_store import get, put, store_of
 from riskpilot.study.questions.question_ledger import enter, ledger, use_of
 from riskpilot.study.storages import exclusive
 
+# With a question behind it: where a judge's scores of fresh examples are.
+_FRESH_KEY = "riskpilot:fresh:"
+_ARTIFACT = record(id=text, sha256=digest)
 _BATCH = record(
     question=digest,
     number=whole(),
     start=whole(),
     candidates=list_of(whole()),
-    artifact=record(id=text, sha256=digest),
+    artifact=_ARTIFACT,
     created=moment,
     previous=text,
     digest=digest,
@@ -36,7 +48,10 @@ _BATCH = record(
 
 @dataclass(frozen=True)
 class Batch:
-    """The losses of some candidates, by position, at the labels after the first ``start`` ones."""
+    """The losses of some candidates, by position, at the labels after the first ``start`` ones.
+
+    ``table``: with a judge's scores of the labels and the ids of their examples, where given.
+    """
 
     start: int
     candidates: tuple[int, ...]
@@ -67,36 +82,63 @@ def read_batches(study: optuna.Study, question: str) -> list[Batch]:
     return batches
 
 
-def label_table(
-    study: optuna.Study, question: str, problem: Problem, n_candidates: int
-) -> tuple[LabelTable, tuple[int, ...]]:
-    """Put the labels of a question together, NaN where a candidate has none; and list the looks."""
+@dataclass(frozen=True)
+class KeptLabels:
+    """The labels of a question that had arrived at some moment.
+
+    ``losses``: NaN where a candidate has none, with what stands beside them; ``looks``: after how
+    many labels somebody looked; ``judge``: its scores of labelled and of fresh examples.
+    """
+
+    losses: LabelTable
+    looks: tuple[int, ...]
+    judge: JudgeMapping | None
+
+
+def kept_labels(
+    study: optuna.Study, question: str, problem: Problem, n: int, most: int
+) -> KeptLabels:
+    """Put the first batches of a question together, which hold ``most`` losses of n candidates."""
     table: LabelTable = {}
-    looks = set()
+    looks: set[int] = set()
+    losses = 0
     for batch in read_batches(study, question):
+        if losses >= most:
+            break
         width = batch.start + np.shape(batch.table[problem.names[0]])[1]
+        losses += len(batch.candidates) * (width - batch.start)
         looks.add(width)
         for name, values in batch.table.items():
-            if name in problem.beside:
+            if np.ndim(values) == 1:  # what stands beside the losses
                 before = table.get(name, values[:0])
                 table[name] = np.concatenate([before, values[len(before) - batch.start :]])
                 continue
-            known = table.get(name, np.empty((n_candidates, 0)))
-            wider = np.full((n_candidates, max(width, known.shape[1])), np.nan)
+            known = table.get(name, np.empty((n, 0)))
+            wider = np.full((n, max(width, known.shape[1])), np.nan)
             wider[:, : known.shape[1]] = known
             wider[list(batch.candidates), batch.start : width] = values
             table[name] = wider
-    return table, tuple(sorted(looks))
+    plain, scores = parted(table)
+    fresh = read_kept_fresh(study, question, problem, n)
+    judge = None
+    if fresh is not None and scores is not None:
+        judge = {**scores, "unlabelled": fresh.scores}
+    return KeptLabels(plain, tuple(sorted(looks)), judge)
 
 
-def keep_batch(study: optuna.Study, question: Question, known: int, batch: Batch) -> Use:
+def keep_batch(
+    study: optuna.Study, question: Question, known: int, batch: Batch, fresh: FreshScores | None
+) -> Use:
     """Write a batch to the storage, and before the first one the question to the ledger.
 
-    ``known``: how many batches the writer knows of; with more in the storage it is refused.
+    ``known``: how many batches the writer knows of; with more in the storage it is refused;
+    ``fresh``: a judge's scores of fresh examples, which are kept before anything else.
     """
     blob = encode(batch.table, _ranges(question.plan.problem))
-    use = enter(study, question, None, batch.table)
     name = question_digest(question.content)
+    if fresh is not None and not known:
+        _keep_fresh(study, name, fresh)
+    use = enter(study, question, None, batch.table)
     with exclusive(study, "ledger"):
         entries = _entries(study, name)
         if len(entries) != known:
@@ -117,6 +159,31 @@ def keep_batch(study: optuna.Study, question: Question, known: int, batch: Batch
         entry["digest"] = digest_of(entry)
         study.set_user_attr(f"{LABELS_KEY}{name[:16]}:{known}", entry)
     return use
+
+
+def _keep_fresh(study: optuna.Study, question: str, fresh: FreshScores) -> None:
+    """Write a judge's scores of fresh examples to the storage."""
+    table = dict(fresh.scores) if fresh.ids is None else {**fresh.scores, IDS: fresh.ids}
+    study.set_user_attr(f"{_FRESH_KEY}{question[:16]}", put(store_of(study), encode(table)))
+
+
+def read_kept_fresh(
+    study: optuna.Study, question: str, problem: Problem, n: int
+) -> FreshScores | None:
+    """Read a judge's scores of fresh examples for the n candidates of a question, if it has some.
+
+    The question is about these very scores: where they were changed, its digest is another one.
+    """
+    entry = attributes_of(study).get(f"{_FRESH_KEY}{question[:16]}")
+    if entry is None:
+        return None
+    try:
+        _ARTIFACT(entry, "where the scores of a judge are")
+    except ShapeError as error:
+        raise _changed(study, str(error)) from None
+    what = f"The scores of fresh examples of study {study.study_name!r}"
+    table = decode(get(store_of(study), dict(entry), what))
+    return read_fresh(problem, {"unlabelled": table, "ids": table.pop(IDS, None)}, n)
 
 
 def use_of_question(study: optuna.Study, question: str) -> Use | None:
@@ -154,4 +221,5 @@ def _changed(study: optuna.Study, reason: str) -> StudyError:
 
 
 def _ranges(problem: Problem) -> dict[str, tuple[float, float]]:
-    return {risk.name: (risk.low, risk.high) for risk in problem.risks}
+    ends = {risk.name: (risk.low, risk.high) for risk in problem.risks}
+    return ends | {score_name(name): pair for name, pair in ends.items()}

@@ -1,16 +1,14 @@
 """Asking a study: a question is settled from validation alone, may be sealed, and then put."""
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
 from optuna.trial import FrozenTrial
 
-from riskpilot.common import parse, plain_configs
+from riskpilot.common import plain_configs, shown_steps
 from riskpilot.errors import LossError, ProblemError, StudyError, shown
 from riskpilot.guarantee import (
     Background,
@@ -20,17 +18,17 @@ from riskpilot.guarantee import (
     check_procedure,
     fixed_sequence,
     freeze_plan,
-    label_by_label,
     make_seal,
+    question_by_label,
     question_digest,
     run_test,
 )
 from riskpilot.losses import (
     JudgeMapping,
-    LossMapping,
     ValidationLosses,
     calibration_losses,
     judged_risks,
+    read_fresh,
     read_judge,
 )
 from riskpilot.problem import Problem
@@ -38,19 +36,13 @@ from riskpilot.selection import Selection, check_limits, conclude, left_out_in_w
 from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.judges import JUDGE, judged_in, read_judges
 from riskpilot.study.kept.records import check_size, record_of, validation_of
-from riskpilot.study.kept.trial_losses import (
-    forget_calibration,
-    has_calibration,
-    joined,
-    read_calibration,
-    write_calibration,
-)
+from riskpilot.study.kept.trial_losses import joined, read_calibration
 from riskpilot.study.kept.trials import finished, space_of
+from riskpilot.study.questions.made_losses import Calibrate, forget_losses, make_losses
 from riskpilot.study.questions.question_ledger import enter, ledger, note_outcome
+from riskpilot.study.questions.stored_space import space_as_json
 from riskpilot.study.sampler import search_snapshot
 from riskpilot.study.smoothing import smoothed_risks
-
-Calibrate = Callable[[FrozenTrial], LossMapping]
 
 
 def select(
@@ -62,6 +54,7 @@ def select(
     spend: float = 1.0,
     seed: int = 0,
     smooth: bool = True,
+    show_progress: bool = False,
 ) -> Selection:
     """Test a study's candidates on calibration data and choose the best one that passes.
 
@@ -91,6 +84,9 @@ def select(
         Filter and order the candidates by estimates of their risks that lean on neighbouring
         configurations (validation data alone); False goes by the validation means, as the paper
         does.
+    show_progress : bool, default False
+        Whether the steps are shown on standard error while they last: the order of the candidates,
+        their calibration losses, the test.
 
     Returns
     -------
@@ -121,24 +117,40 @@ def select(
             f"calibrate is a function of a finished trial that returns its calibration losses, but "
             f"it is {shown(calibrate)}. Leave it out where evaluations brought their losses."
         )
-    settled = settle(study, procedure, problem, spend, seed, smooth)
+    _check_flag("show_progress", show_progress)
+    with shown_steps(show_progress) as say:
+        say("Putting the candidates in order, on validation data")
+        settled = settle(study, procedure, problem, spend, seed, smooth)
+        return _answer(study, settled, procedure, calibrate, say)
+
+
+def _answer(
+    study: optuna.Study,
+    settled: "Settled",
+    procedure: Procedure,
+    calibrate: Calibrate | None,
+    say: Callable[..., None],
+) -> Selection:
+    """Open calibration data, and answer a question that was settled; ``say``: shows the steps."""
     question, trials = settled.question, settled.trials
     tested = question.plan.problem
     candidates = [trials[row] for row in question.plan.order]
     # Everything above saw validation alone. From here on calibration is open.
-    made = [] if calibrate is None else _calibrate(study, tested, candidates, calibrate)
+    made = [] if calibrate is None else make_losses(study, tested, candidates, calibrate, say)
+    say(f"Reading the calibration losses of {len(candidates):,} candidates")
     tables = (read_calibration(study, tested, trial) for trial in candidates)
     try:
         given = joined(tested, tables, len(candidates))
         opened = calibration_losses(tested, given)
     except LossError:
-        _forget(study, candidates, made)
+        forget_losses(study, candidates, made)
         raise
     use = enter(study, question, opened.digest(), given)
     scores = None
     if question.plan.judged:
         judge = judges_of(study, candidates)
         scores = read_judge(tested, judge, len(candidates), opened.n_examples)
+    say(f"Testing {len(candidates):,} candidates on {opened.n_examples:,} examples")
     result = run_test(question.plan, opened, procedure, range(len(candidates)), scores)
     selection = conclude(question, settled.validation, result, use, background(study, settled))
     note_outcome(study, selection.certificate)
@@ -154,6 +166,7 @@ def seal(
     seed: int = 0,
     smooth: bool = True,
     horizon: int | None = None,
+    judge: Mapping[str, Any] | None = None,
 ) -> Seal:
     """Freeze the plan of a selection, without opening calibration data, and write down its digest.
 
@@ -176,6 +189,8 @@ def seal(
         Whether `select` will smooth the risks.
     horizon : int, optional
         The largest number of labels, where they will arrive one after another (`Calibration`).
+    judge : mapping, optional
+        What `Calibration` will get: a judge's scores of fresh examples.
 
     Returns
     -------
@@ -201,9 +216,14 @@ def seal(
     >>> rp.verify(certificate, study=study, seal=sealed).ok
     True
     """
-    question = settle(study, procedure, problem, spend, seed, smooth).question
+    settled = settle(study, procedure, problem, spend, seed, smooth)
+    question = settled.question
+    if judge is not None and horizon is None:
+        raise ProblemError("judge= needs horizon=: it is for labels that arrive. Give both.")
     if horizon is not None:
-        question = replace(question, plan=label_by_label(question.plan, horizon))
+        fresh = read_fresh(question.plan.problem, judge, len(question.plan.order))
+        entropy = settings_of(study).get("entropy", 0)
+        question = question_by_label(question, settled.validation, horizon, fresh, entropy)
     entries = ledger(study)
     asked = question_digest(question.content)
     earlier = next((entry for entry in entries if entry["question"] == asked), None)
@@ -214,24 +234,6 @@ def seal(
             f"made before, or verify without one."
         )
     return make_seal(question, study.study_name, len(entries))
-
-
-def space_as_json(space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
-    """Write a search space as plain JSON; `space_from_json` reads it back."""
-    try:
-        return {name: parse(distribution_to_json(dist)) for name, dist in sorted(space.items())}
-    except (TypeError, ValueError) as error:
-        raise StudyError(
-            f"A certificate keeps the search space as JSON, but it cannot be written: {error}. "
-            f"Give finite numbers, texts, truth values or None as choices."
-        ) from None
-
-
-def space_from_json(space: Mapping[str, Any]) -> dict[str, BaseDistribution]:
-    """Read what `space_as_json` wrote."""
-    return {
-        name: json_to_distribution(json.dumps(stored)) for name, stored in sorted(space.items())
-    }
 
 
 def background(study: optuna.Study, settled: "Settled") -> Background:
@@ -328,10 +330,7 @@ def _check_question(
         )
     check_limits(asked)
     check_procedure(procedure)
-    if not isinstance(smooth, bool):
-        raise ProblemError(
-            f"smooth is True or False, but it is {shown(smooth)}. Leave it out for True."
-        )
+    _check_flag("smooth", smooth)
     if isinstance(spend, bool) or not isinstance(spend, Real) or not 0 < spend <= 1:
         raise ProblemError(
             f"spend is the share of delta that a question may use and lies in (0, 1], but it is "
@@ -345,6 +344,14 @@ def _check_question(
     return asked, float(spend)
 
 
+def _check_flag(name: str, value: object) -> None:
+    """Refuse a value that is neither True nor False."""
+    if not isinstance(value, bool):
+        raise ProblemError(
+            f"{name} is True or False, but it is {shown(value)}. Leave it out for the default."
+        )
+
+
 def judges_of(study: optuna.Study, trials: Sequence[FrozenTrial]) -> JudgeMapping:
     """Read the judge's scores of some trials, which all have some."""
     entries = []
@@ -353,37 +360,3 @@ def judges_of(study: optuna.Study, trials: Sequence[FrozenTrial]) -> JudgeMappin
         assert record is not None
         entries.append((trial.number, dict(record.artifacts[JUDGE])))
     return read_judges(study, entries)
-
-
-def _calibrate(
-    study: optuna.Study, problem: Problem, candidates: Sequence[FrozenTrial], calibrate: Calibrate
-) -> list[FrozenTrial]:
-    """Make and store the calibration losses of the candidates that have none yet; return these.
-
-    They are made once, as evaluations are: the same numbers answer every question, and an
-    auditor's. Each is stored at once, so that a calibration that breaks off goes on where it stood.
-    """
-    made = []
-    for trial in candidates:
-        if has_calibration(study, trial):
-            continue
-        losses = calibrate(trial)
-        if not isinstance(losses, Mapping):
-            raise LossError(
-                f"calibrate must return a mapping from names to losses, but it returned a "
-                f'{type(losses).__name__}. Write return {{"{problem.names[0]}": array}}.'
-            )
-        write_calibration(study, problem, trial, losses)
-        made.append(trial)
-    return made
-
-
-def _forget(
-    study: optuna.Study, candidates: Sequence[FrozenTrial], made: Sequence[FrozenTrial]
-) -> None:
-    """Forget losses of a calibration that do not go together, so that it can be corrected.
-
-    Those that an earlier question may have been answered with stay.
-    """
-    for trial in made if ledger(study) else candidates:
-        forget_calibration(study, trial)

@@ -14,7 +14,7 @@ from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.records import Record
 from riskpilot.study.kept.trial_losses import record_again
 from riskpilot.study.kept.trials import Finished
-from riskpilot.study.questions.question_ledger import entry_of, ledger, use_of
+from riskpilot.study.questions.question_ledger import entry_of, ledger, losses_behind, use_of
 
 _ENTRY_WORDS = {
     "asked": "problem",
@@ -48,12 +48,11 @@ def differences_from_file_ledger(certificate: Certificate, path: Path) -> list[s
 def differences_from_looks(looks: Sequence[int], certificate: Certificate) -> list[str]:
     """Compare the looks of a certificate with the batches in which the labels came."""
     assert certificate.sequential is not None
-    until = [look for look in looks if look <= certificate.n_calibration]
     said = numbers_of(certificate.sequential["looks"])
-    if said == until:
+    if said == list(looks):
         return []
     return [
-        f"the labels came in batches that ended at {_brief(until)}, "
+        f"the labels came in batches that ended at {_brief(looks)}, "
         f"the certificate has {_brief(said)}"
     ]
 
@@ -130,9 +129,9 @@ def _differing_fields(found: Record, written: Record) -> Iterator[str]:
 def differences_from_outcome(
     answers: Sequence[Mapping[str, Any]], certificate: Certificate
 ) -> list[str]:
-    """Compare a certificate with the answer that the ledger recorded, after as many labels."""
-    labels = None if certificate.sequential is None else certificate.n_calibration
-    outcome = next((answer for answer in answers if answer["labels"] == labels), None)
+    """Compare a certificate with the answer that the ledger recorded, after as many losses."""
+    losses = losses_behind(certificate)
+    outcome = next((answer for answer in answers if answer["losses"] == losses), None)
     if outcome is None:
         return ["the ledger has no answer to this question: select again to complete it"]
     if outcome["fingerprint"] != certificate.fingerprint:

@@ -62,7 +62,7 @@ _HEAD = record(count=whole(1), digest=digest)
 _ANNOUNCING_HEAD = record(count=whole(), digest=text, next=digest)
 _OUTCOME = record(
     use=whole(1),
-    labels=optional(whole(1)),
+    losses=optional(whole(1)),
     entry=digest,
     config=optional(mapping_of(anything)),
     promise=text,
@@ -115,10 +115,10 @@ def outcomes(study: optuna.Study) -> dict[int, list[dict[str, Any]]]:
 
     An outcome holds the configuration, or None, and the certificate's digest. A question whose test
     was interrupted has no outcome; ask it again. Where labels arrive one after another a question
-    has one outcome for every number of labels at which it was answered, fewest first.
+    has one outcome for every number of losses at which it was answered, fewest first.
     """
     found: dict[int, list[dict[str, Any]]] = {}
-    for outcome in sorted(_read(study)[1].values(), key=lambda one: one["labels"] or 0):
+    for outcome in sorted(_read(study)[1].values(), key=lambda one: one["losses"] or 0):
         found.setdefault(outcome["use"], []).append(outcome)
     return found
 
@@ -181,11 +181,11 @@ def note_outcome(study: optuna.Study, certificate: Certificate) -> None:
     entries, answers = _read(study)
     entry = entry_of(certificate, entries)
     assert entry is not None
-    labels = None if certificate.sequential is None else certificate.n_calibration
-    name = _outcome_name(entry["use"], labels)
+    losses = losses_behind(certificate)
+    name = _outcome_name(entry["use"], losses)
     found, earlier = certificate.outcome, answers.get(name)
     if earlier is None:
-        outcome = {"use": entry["use"], "labels": labels, "entry": entry["digest"], **found}
+        outcome = {"use": entry["use"], "losses": losses, "entry": entry["digest"], **found}
         outcome["digest"] = _own_digest(outcome)
         study.set_user_attr(f"{_OUTCOME_KEY}{name}", outcome)
     elif earlier["fingerprint"] != found["fingerprint"]:
@@ -196,9 +196,15 @@ def note_outcome(study: optuna.Study, certificate: Certificate) -> None:
         )
 
 
-def _outcome_name(use: int, labels: int | None) -> str:
-    """Name an outcome by its question, and by the number of labels where they arrive."""
-    return str(use) if labels is None else f"{use}:{labels}"
+def losses_behind(certificate: Certificate) -> int | None:
+    """Count the losses of all candidates, where labels arrive; it grows with every batch of them,
+    also where a candidate gets the losses of labels that others have had before."""
+    return None if certificate.sequential is None else sum(certificate.sequential["labels"])
+
+
+def _outcome_name(use: int, losses: int | None) -> str:
+    """Name an outcome by its question, and by the number of losses where labels arrive."""
+    return str(use) if losses is None else f"{use}:{losses}"
 
 
 def entry_of(certificate: Certificate, entries: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
@@ -224,7 +230,7 @@ def _read(study: optuna.Study) -> tuple[list[dict[str, Any]], dict[str, dict[str
             f"The ledger of study {name!r} was changed: {error}. Restore the storage from a copy; "
             f"{_WITHOUT}."
         ) from None
-    outcomes = {_outcome_name(one["use"], one["labels"]): dict(one) for one in found.values()}
+    outcomes = {_outcome_name(one["use"], one["losses"]): dict(one) for one in found.values()}
     _check_chain(name, entries)
     _check_whole(name, entries, head)
     _check_outcomes(name, entries, outcomes)

@@ -25,8 +25,8 @@ from riskpilot.selection import Brought, Configs, Verification, compare
 from riskpilot.study.as_tables import study_losses, validation_table
 from riskpilot.study.kept.attributes import problem_of
 from riskpilot.study.kept.trials import finished, space_of
-from riskpilot.study.labels.kept import label_table
-from riskpilot.study.questions.asking import judges_of, space_as_json, space_from_json
+from riskpilot.study.labels.kept import KeptLabels, kept_labels
+from riskpilot.study.questions.asking import judges_of
 from riskpilot.study.questions.differences import (
     differences_from_entry,
     differences_from_looks,
@@ -35,7 +35,15 @@ from riskpilot.study.questions.differences import (
     differences_from_sealed_study,
     differences_from_settings,
 )
-from riskpilot.study.questions.question_ledger import entry_of, ledger, outcomes, trials_of, use_of
+from riskpilot.study.questions.question_ledger import (
+    entry_of,
+    ledger,
+    losses_behind,
+    outcomes,
+    trials_of,
+    use_of,
+)
+from riskpilot.study.questions.stored_space import space_as_json, space_from_json
 from riskpilot.study.questions.trusting import trusted_parts
 from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.tables import LossTable
@@ -234,15 +242,17 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
         if certificate.sequential is None:
             table = study_losses(study, wanted, rows)
         else:
-            table, looks = _labels_of_study(study, entry, trials, len(rows))
-            differences += differences_from_looks(looks, certificate)
+            table, labels = _labels_of_study(study, entry, trials, certificate)
+            differences += differences_from_looks(labels.looks, certificate)
         differences += differences_from_records(study, done, wanted)
     except StudyError as error:
         if not differences:  # the losses are damaged, not the certificate
             raise
         return None, [*differences, str(error)]
     judge = None
-    if certificate.judge is not None:
+    if certificate.sequential is not None:
+        judge = labels.judge
+    elif certificate.judge is not None:
         judge = judges_of(study, [trials[row] for row in rows])
     space = space_as_json(space_of(trials))
     numbers = [trial.number for trial in trials]
@@ -253,9 +263,14 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
 
 
 def _labels_of_study(
-    study: optuna.Study, entry: Mapping[str, Any], trials: Sequence[FrozenTrial], n: int
-) -> tuple[LossTable, tuple[int, ...]]:
-    """Read validation losses and the labels that arrived for a question, and the looks at them."""
-    labels, looks = label_table(study, entry["question"], problem_of(study), n)
+    study: optuna.Study,
+    entry: Mapping[str, Any],
+    trials: Sequence[FrozenTrial],
+    certificate: Certificate,
+) -> tuple[LossTable, KeptLabels]:
+    """Read validation losses, and the labels that had arrived when a certificate was made."""
+    n, most = len(certificate.candidates), losses_behind(certificate)
+    assert most is not None
+    labels = kept_labels(study, entry["question"], problem_of(study), n, most)
     configs = tuple(dict(trial.params) for trial in trials)
-    return LossTable(validation_table(study, trials), labels, configs), looks
+    return LossTable(validation_table(study, trials), labels.losses, configs), labels

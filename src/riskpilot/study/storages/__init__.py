@@ -36,6 +36,7 @@ from riskpilot.study.storages.patience import (
     patience_with,
 )
 from riskpilot.study.storages.reading import seconds_between, seconds_running, trials_of
+from riskpilot.study.storages.still import silent_trials, stand_still
 
 __all__ = [
     "GRACE_SECONDS",
@@ -68,6 +69,8 @@ __all__ = [
     "set_trial_state",
     "set_trial_system_attr",
     "set_trial_user_attr",
+    "silent_trials",
+    "stand_still",
     "storage_of",
     "system_attrs_of",
     "trial_with_number",

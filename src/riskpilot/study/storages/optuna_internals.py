@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import optuna
 from optuna.distributions import BaseDistribution
-from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages._heartbeat import BaseHeartbeat
 from optuna.storages.journal import JournalFileBackend
 from optuna.storages.journal._storage import JournalOperation
@@ -76,6 +76,14 @@ def fixed_params(trial: FrozenTrial) -> dict[str, Any]:
     """Return the values that ``study.enqueue_trial`` fixed for a trial."""
     fixed = trial.system_attrs.get("fixed_params", {})
     return fixed if isinstance(fixed, dict) else {}
+
+
+def stale_trial_ids(study: optuna.Study) -> set[int]:
+    """Return the ids of running trials whose last heartbeat is too long ago; none without beats."""
+    storage = storage_of(study)
+    if not isinstance(storage, BaseHeartbeat) or storage.get_heartbeat_interval() is None:
+        return set()
+    return set(storage._get_stale_trial_ids(study._study_id))
 
 
 def is_optimizing(study: optuna.Study) -> bool:
@@ -144,6 +152,17 @@ class AdaptedJournal(JournalStorage, BaseHeartbeat):
     def is_own(self, change: dict[str, Any]) -> bool:
         """Tell whether this worker wrote a line of the journal."""
         return self._replay_result._is_issued_by_this_worker(change)
+
+    def _get_stale_trial_ids(self, study_id: int) -> list[int]:
+        return self.find_stale_trials(study_id)
+
+    def find_stale_trials(self, study_id: int) -> list[int]:
+        """Return the ids of running trials whose last heartbeat is too long ago."""
+        raise NotImplementedError
+
+
+class AdaptedMemory(InMemoryStorage, BaseHeartbeat):
+    """Optuna's storage in memory as one that may have heartbeats, under names of our own."""
 
     def _get_stale_trial_ids(self, study_id: int) -> list[int]:
         return self.find_stale_trials(study_id)

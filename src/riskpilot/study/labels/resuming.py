@@ -1,0 +1,55 @@
+"""Where the labels of a study stand: its frozen plan, and the judge that they began with."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import optuna
+
+from riskpilot.errors import ProblemError, StudyError
+from riskpilot.guarantee import TestPlan, fixed_sequence
+from riskpilot.losses import FreshScores, read_fresh
+from riskpilot.selection import FrozenPlan
+from riskpilot.study.as_tables import validation_table
+from riskpilot.study.labels.kept import read_kept_fresh
+from riskpilot.study.questions.asking import Settled, settle
+
+
+def settle_labels(study: optuna.Study, numbers: Collection[int] | None) -> Settled:
+    """Freeze the plan of a study; ``numbers``: of the trials that are considered."""
+    settled = settle(study, fixed_sequence, None, 1.0, 0, True, numbers)
+    if settled.question.plan.judged:
+        raise ProblemError(
+            "The evaluations of this study bring a judge's scores with all their calibration "
+            "losses, but here labels arrive one after another. Use select(study), or evaluate "
+            "without judge= and give the scores to Calibration(study, horizon=..., judge=...)."
+        )
+    return settled
+
+
+def frozen_copy(study: optuna.Study, settled: Settled) -> FrozenPlan:
+    """Return the frozen plan of a study, with the validation losses of its trials."""
+    given = validation_table(study, settled.trials)
+    return FrozenPlan(settled.question, settled.validation, given)
+
+
+def fresh_of_entry(
+    study: optuna.Study,
+    entry: Mapping[str, Any],
+    plan: TestPlan,
+    judge: Mapping[str, Any] | None,
+) -> FreshScores | None:
+    """Return the fresh scores that the labels of a question began with, None without a judge.
+
+    ``plan``: of the same trials; ``judge``: what is given now, which must be the same or nothing.
+    """
+    n = len(plan.order)
+    kept = read_kept_fresh(study, entry["question"], plan.problem, n)
+    given = read_fresh(plan.problem, judge, n)
+    if given is None or (kept is not None and given.digest(n) == kept.digest(n)):
+        return kept
+    how = "without a judge" if kept is None else "with other scores of fresh examples"
+    raise StudyError(
+        f"What helps with labels is settled before the first of them, but those of study "
+        f"{study.study_name!r} began {how}. Leave judge= out to go on as they began, or ask "
+        f"another question with another horizon."
+    )

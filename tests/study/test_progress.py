@@ -1,0 +1,164 @@
+"""Progress worth reading: what a search has found, what it may find, and the steps of a test."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import optuna
+import pytest
+
+import riskpilot as rp
+from riskpilot.common import shown_line
+from riskpilot.study import progress
+from tests.pictures import scenes
+
+
+@pytest.fixture(autouse=True)
+def no_clock(monkeypatch):
+    """A slow machine writes no more lines, and a quick one looks ahead as often."""
+    monkeypatch.setattr(progress, "_SECONDS", float("inf"))
+    monkeypatch.setattr(progress, "_PAUSE", 0.0)
+
+
+def search(n_trials, problem=scenes.PROBLEM, evaluate=scenes.evaluate, n_jobs=1, **settings):
+    study = rp.create_study(problem, seed=0, **settings)
+    objective = rp.objective(study, evaluate)
+    shown = [rp.ShowProgress()]
+    study.optimize(objective, n_trials=n_trials, n_jobs=n_jobs, callbacks=shown, catch=RuntimeError)
+    return study
+
+
+def lines(capsys):
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    return shown.err.splitlines()
+
+
+def test_a_log_gets_a_line_when_the_number_of_trials_has_doubled(capsys):
+    search(17)
+    first, *_, before, last = found = lines(capsys)
+    assert len(found) == 5  # after 1, 2, 4, 8 and 16 trials
+    assert first == "1 finished: it is too early to say what will pass"
+    assert before.startswith("8 finished: cost ")
+    assert "is expected to pass (chance " in last
+    assert "; one more evaluation is expected to gain " in last
+
+
+def test_it_says_when_nothing_is_expected_to_pass_and_counts_failures(capsys):
+    def evaluate(trial):
+        if trial.number == 3:
+            raise RuntimeError("broken")
+        return scenes.evaluate(trial)
+
+    search(16, rp.Problem([rp.Risk("error", 0.01)], "cost"), evaluate)
+    last = lines(capsys)[-1]
+    assert last.startswith("15 finished, 1 failed: nothing is expected to pass so far")
+    assert "the best chance is below 1 %" in last
+
+
+def test_any_sampler_and_several_threads_are_shown(capsys):
+    search(16, sampler=optuna.samplers.RandomSampler(0), n_jobs=2)
+    found = lines(capsys)
+    assert len(found) <= 5
+    assert "expected to pass" in found[-1]
+
+
+def test_names_cannot_colour_the_terminal(capsys):
+    shown_line.ShownLine(keep=True).show("\x1b[31mcost")
+    assert lines(capsys) == ["\\x1b[31mcost"]
+
+
+def test_a_study_without_a_problem_is_refused():
+    study = optuna.create_study()
+    with pytest.raises(rp.StudyError, match="carries no riskpilot problem"):
+        study.optimize(lambda trial: 0.0, n_trials=1, callbacks=[rp.ShowProgress()])
+
+
+def test_it_can_be_sent_to_another_process(capsys):
+    shown = rp.ShowProgress()
+    search_more = pickle.loads(pickle.dumps(shown))
+    study = scenes.study(1)
+    search_more(study, study.trials[0])
+    assert len(lines(capsys)) == 1
+
+
+SCRIPT = """
+import optuna, riskpilot as rp
+from tests.pictures import scenes
+study = rp.create_study(scenes.PROBLEM, seed=0)
+study.optimize(rp.objective(study, scenes.evaluate), n_trials=9, callbacks=[rp.ShowProgress()])
+rp.select(study, show_progress=True)
+optuna.logging.get_logger("optuna").info("the log goes on")
+print("the end")
+"""
+
+
+def test_a_terminal_shows_one_line_and_logs_above_it():
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    surroundings = {
+        **os.environ,
+        "TERM": "xterm",
+        "COLUMNS": "300",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT], stdout=theirs, stderr=theirs, env=surroundings
+    )
+    os.close(theirs)
+    output = b""
+    while True:
+        try:
+            read = os.read(ours, 4096)
+        except OSError:  # so Linux says that the other side has closed
+            break
+        if not read:
+            break
+        output += read
+    os.close(ours)
+    assert process.wait(60) == 0
+    *rows, last = [row for row in output.decode().split("\r\n") if row.strip()]
+    assert last.endswith("the end")
+    assert "the log goes on" in rows[-1]
+    # The line is written again below each row of the log, in the place where it was.
+    assert sum("finished: " in row and "Trial" not in row for row in rows) == 1
+    assert "Testing" in output.decode()
+
+
+def test_a_notebook_shows_one_card():
+    import nbformat
+    from nbclient import NotebookClient
+
+    cells = [nbformat.v4.new_code_cell(SCRIPT)]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(notebook, timeout=120).execute()
+    cards = [
+        output.data["text/html"]
+        for output in notebook.cells[0].outputs
+        if output.output_type == "display_data"
+    ]
+    assert "9 finished: cost" in cards[0]
+    assert cards[1:] in ([], [""])  # the steps of the selection are gone
+
+
+def test_select_shows_its_steps_when_asked(capsys, monkeypatch):
+    monkeypatch.setattr(shown_line, "_SOON", -1.0)
+    study = rp.create_study(scenes.PROBLEM, seed=0, n_calibration=150)
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        return rp.Evaluation({"error": np.arange(200) < 20 * x, "cost": -x})
+
+    def calibrate(trial):
+        return {"error": np.arange(150) < 20 * trial.params["x"]}
+
+    study.optimize(rp.objective(study, evaluate), n_trials=3)
+    rp.select(study, calibrate=calibrate, show_progress=True)
+    steps = [line.split()[0] for line in lines(capsys)]
+    assert steps == ["Putting", "Making", "Reading", "Testing"]
+    rp.select(study)
+    assert lines(capsys) == []
+    with pytest.raises(rp.ProblemError, match="show_progress is True or False"):
+        rp.select(study, show_progress="yes")

@@ -1,0 +1,177 @@
+"""One thing under two spellings, and two things under spellings that look alike."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import riskpilot as rp
+from riskpilot.cli.app import app
+from riskpilot.errors import LossError, TableError
+from riskpilot.selection import ledger_beside
+from riskpilot.tables import Wanted, read_label_file, read_losses, read_pair
+
+PROBLEM = rp.Problem([rp.Risk("error", 0.3)], minimize="cost")
+COLUMNS: dict[str, Any] = {"config": "config", "example": "example"}
+
+
+def rows(names: tuple[str, ...] = ("a", "b"), example: str = "e", n: int = 120) -> str:
+    """A query for 0/1 losses of configurations with these names; ``example``: how ids are made."""
+    listed = ", ".join(f"({i}, '{name}')" for i, name in enumerate(names))
+    return (
+        f"SELECT name AS config, if(e % 2 = 0, 'validation', 'calibration') AS split, "
+        f"{example} AS example, (hash(e, i) % 10 = 0)::TINYINT AS error, 1.0 + i AS cost "
+        f"FROM range({n}) examples(e), (VALUES {listed}) configs(i, name) ORDER BY i, e"
+    )
+
+
+def write(path: Path, query: str) -> Path:
+    duckdb.execute(f"COPY ({query}) TO '{path}'")
+    return path
+
+
+# --- ids and configurations ----------------------------------------------------------------------
+
+
+def test_an_id_is_the_same_whether_a_column_holds_whole_numbers_or_floats(tmp_path: Path) -> None:
+    found = []
+    for kind in ("INTEGER", "DOUBLE"):
+        path = write(tmp_path / f"{kind}.parquet", rows(example=f"e::{kind}"))
+        found.append(read_losses(path, example="example"))
+    one, other = found
+    assert one.validation_ids is not None
+    assert other.validation_ids is not None
+    assert one.validation_ids.tolist() == other.validation_ids.tolist()
+    np.testing.assert_array_equal(one.validation["error"], other.validation["error"])
+
+
+def test_two_runs_are_joined_by_ids_that_one_of_them_writes_as_floats(tmp_path: Path) -> None:
+    query = "SELECT e AS example, e % 2 AS error FROM range(5) examples(e)"
+    new = write(tmp_path / "new.parquet", query)
+    reference = write(tmp_path / "old.csv", query.replace("e AS", "printf('%d.0', e) AS"))
+    one, other = read_pair(new, reference, ["error"])
+    assert other is not None
+    assert one.ids == other.ids == ("0", "1", "2", "3", "4")
+
+
+def test_trials_of_labels_may_be_written_as_floats(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("trial,example,error\n3.0,7.0,1\n4.0,7.0,0\n3.0,8.0,0\n4.0,8.0,0\n")
+    wanted = Wanted(losses=("error",))
+    labels = read_label_file(str(path), [3, 4], wanted, trial="trial", example="example")
+    assert labels.examples == ("7", "8")
+    assert labels.losses["error"].tolist() == [[1.0, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
+@pytest.mark.parametrize("column", ["config", "version"])
+def test_a_version_with_a_zero_at_its_end_stays_as_it_is_written(
+    tmp_path: Path, ending: str, column: str
+) -> None:
+    query = rows(("1.10", "1.1", "1.9")).replace("AS config", f"AS {column}")
+    path = write(tmp_path / f"t.{ending}", query)
+    table = read_losses(path, config=column, example="example")
+    assert [config[column] for config in table.configs] == ["1.1", "1.10", "1.9"]
+    numbers = write(tmp_path / f"n.{ending}", rows(("1.0", "0.25", "2")))
+    assert [config["config"] for config in read_losses(numbers).configs] == [0.25, 1.0, 2]
+
+
+def test_an_empty_list_of_ids_is_refused_in_words() -> None:
+    with pytest.raises(LossError, match=r"validation_ids holds one id for each example.*\[\]"):
+        rp.select_from_losses(
+            PROBLEM,
+            validation={"error": np.zeros((1, 5)), "cost": [1.0]},
+            calibration={"error": np.zeros((1, 5))},
+            validation_ids=[],
+        )
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def test_a_file_has_one_ledger_however_its_path_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(Path("t.csv"), rows())
+    Path("links").mkdir()
+    os.symlink(tmp_path / "t.csv", "links/other.csv")
+    spellings = ["t.csv", "./t.csv", str(tmp_path / "t.csv"), "links/../t.csv", "links/other.csv"]
+    for number, spelling in enumerate([*spellings, "t.cs?", "?.csv"], 1):
+        problem = rp.Problem([rp.Risk("error", 0.3 + number / 100)], minimize="cost")
+        selection = rp.select_from_frame(problem, spelling, **COLUMNS)
+        assert selection.certificate.use["number"] == number, spelling
+    assert sorted(path.name for path in tmp_path.rglob("*.ledger.json")) == ["t.csv.ledger.json"]
+    assert ledger_beside("nothing/?.csv") == Path("nothing/_.csv.ledger.json")
+
+
+def test_the_command_takes_a_glob_with_a_question_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(Path("t.csv"), rows())
+    for _ in range(2):  # the second time there is a ledger, too
+        result = CliRunner().invoke(app, ["select", "t*", "-r", "error<=0.3", "--minimize", "cost"])
+        assert result.exit_code == 0, result.output
+    result = CliRunner().invoke(app, ["select", "t.cs?", "-r", "error<=0.3", "--minimize", "cost"])
+    assert result.exit_code == 0, result.output
+
+
+def test_a_glob_of_files_of_two_kinds_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "t.csv", rows())
+    write(tmp_path / "t.parquet", rows())
+    with pytest.raises(TableError, match=r"\.csv, \.parquet, \.json or \.jsonl file"):
+        rp.select_from_frame(PROBLEM, tmp_path / "t.*", **COLUMNS)
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_many_small_files_are_one_table_and_take_little_memory(tmp_path: Path, ending: str) -> None:
+    for number in range(40):  # DuckDB would hold 32 MiB of each file to see which columns it has
+        write(tmp_path / f"{number:02}.{ending}", rows((f"model {number}",), n=40))
+    table = read_losses(tmp_path / f"*.{ending}")
+    assert len(table.configs) == 40
+    assert table.validation["error"].shape == (40, 20)
+
+
+def test_names_of_columns_that_differ_in_capital_letters_alone_are_refused(tmp_path: Path) -> None:
+    query = rows().replace("AS error", "AS error, 0 AS other")
+    path = write(tmp_path / "t.csv", query)
+    path.write_text(path.read_text().replace("other", "Error"))
+    with pytest.raises(TableError, match=r"two columns 'error' and 'Error'\. Give every column"):
+        rp.select_from_frame(PROBLEM, path, **COLUMNS)
+    relation = duckdb.sql(query.replace("other", '"Error"'))
+    with pytest.raises(TableError, match="two columns 'error' and 'Error'"):
+        rp.select_from_frame(PROBLEM, relation, **COLUMNS)
+
+
+@pytest.mark.parametrize("table", [b"t.csv", bytearray(b"t.csv"), memoryview(b"t"), [], {}, None])
+def test_what_is_no_table_ends_in_an_error_of_our_own(table: object) -> None:
+    with pytest.raises(TableError, match="A table is a pandas, Polars or Arrow table"):
+        rp.select_from_frame(PROBLEM, table, **COLUMNS)
+
+
+def test_a_file_without_ids_that_grew_is_another_question_to_the_same_table(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    uses = []
+    for n in (120, 120, 160):
+        write(path, rows(n=n).replace("e AS example, ", ""))
+        selection = rp.select_from_frame(PROBLEM, path, config="config", example=None)
+        uses.append((selection.certificate.use["number"], selection.certificate.n_calibration))
+    assert uses == [(1, 60), (1, 60), (2, 80)]
+
+
+# --- losses --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", ["100::TINYINT", "0.5::DOUBLE", "0.5::FLOAT", "-1::TINYINT"])
+def test_a_loss_that_is_not_zero_or_one_is_never_taken_for_one(tmp_path: Path, value: str) -> None:
+    kind = value.split("::")[1]
+    odd = f"if(e = 4 AND i = 1, {value}, (hash(e, i) % 10 = 0)::{kind})"
+    path = write(tmp_path / "t.parquet", rows().replace("(hash(e, i) % 10 = 0)::TINYINT", odd))
+    error = read_losses(path).validation["error"]
+    assert error.shape == (2, 60)
+    assert error[1, 2] == float(value.split("::")[0])
