@@ -34,6 +34,7 @@ _FIGURES = {
     "durability": ("benchmarks/durability.py", "table"),
     "load": ("docs/load.py", "times"),
     "bounded surrogates": ("docs/load.py", "quality"),
+    "many workers": ("docs/searches.py", "many_workers"),
     "optimism": ("docs/searches.py", "optimism"),
     "optimism by task": ("docs/searches.py", "optimism_by_task"),
     "settling": ("docs/searches.py", "settling"),

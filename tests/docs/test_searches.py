@@ -21,6 +21,14 @@ def test_a_table_has_a_row_for_each_task_and_as_many_columns_as_its_head(table):
         assert f"| {row['task'].replace('_', ' ')}" in shown
 
 
+def test_many_workers_are_compared_with_one():
+    shown = runpy.run_path(str(ROOT / "docs" / "searches.py"))["many_workers"]()
+    written = ROOT / "experiments" / "results" / "many_workers.json"
+    for row in json.loads(written.read_text(encoding="utf-8"))["rows"]:
+        ratios = " | ".join(f"{ratio:.3f}" for ratio in row["ratio"]["guided"].values())
+        assert f"| guided | {ratios} |" in shown
+
+
 def test_the_default_is_shown_beside_trust_and_a_uniform_grid():
     shown = runpy.run_path(str(ROOT / "docs" / "searches.py"))["optimism"]()
     written = ROOT / "experiments" / "results" / "optimism.json"
