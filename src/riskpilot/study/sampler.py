@@ -209,7 +209,9 @@ class GuidedSampler(BaseSampler):
         """Find the configuration that a trial is to try; none where everything has been tried."""
         encode = known.space.encode
         strategy = without_limits(self._strategy) if problem.has_open_limits else self._strategy
-        scores, value = acquisition.score(known.model, known.region, encode(cover), strategy)
+        scores, value = acquisition.score(
+            known.model, known.region, known.cover, strategy, known.cover_means
+        )
         best = best_new_point(
             lambda p: value(encode(p)), known.space, cover, scores, known.tried, rng
         )
@@ -254,8 +256,7 @@ class GuidedSampler(BaseSampler):
         space = branched_space(trials, search_space, earlier)
         cover = space.cover(np.random.default_rng(self._seed))
         fitted = self._survey(trials, problem, space, cover, earlier)
-        means = fitted.model.means(fitted.space.encode(cover))
-        known = (fitted.region, means, fitted.model.observations.values)
+        known = (fitted.region, fitted.cover_means, fitted.model.observations.values)
         reference = self._strategy.reference(*known)
         if not np.isfinite(reference).all():  # soft edges: draw where the paper's would be
             reference = guided_reference(*known)
@@ -290,8 +291,7 @@ class GuidedSampler(BaseSampler):
             space = branched_space(trials, search_space, earlier)
             cover = space.cover(np.random.default_rng(self._seed))
             known = with_pending(self._survey(trials, problem, space, cover, earlier), trials)
-            x = known.space.encode(cover)
-            return outlook(known.model, known.region, x, self._strategy, known.whole)
+            return outlook(known.model, known.region, known.cover, self._strategy, known.whole)
 
     def _survey(
         self,
