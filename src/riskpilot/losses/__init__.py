@@ -3,6 +3,7 @@
 from riskpilot.losses.beside import digest_of_numbers
 from riskpilot.losses.counts import CountedLosses
 from riskpilot.losses.deployed import DeployedLosses, read_deployed
+from riskpilot.losses.deployed_scores import read_deployed_scores
 from riskpilot.losses.evaluation import (
     Evaluation,
     LossMapping,
@@ -19,7 +20,13 @@ from riskpilot.losses.intake import (
     plain_array,
     same_number,
 )
-from riskpilot.losses.judges import JudgeMapping, JudgeScores, judged_risks, read_judge
+from riskpilot.losses.judges import (
+    JudgeMapping,
+    JudgeScores,
+    check_judged,
+    judged_risks,
+    read_judge,
+)
 from riskpilot.losses.labels import (
     IDS,
     LabelTable,
@@ -65,6 +72,7 @@ __all__ = [
     "as_read",
     "calibration_losses",
     "check_disjoint",
+    "check_judged",
     "check_losses",
     "check_memory",
     "check_names",
@@ -81,6 +89,7 @@ __all__ = [
     "parted",
     "plain_array",
     "read_deployed",
+    "read_deployed_scores",
     "read_example_ids",
     "read_fresh",
     "read_ids",
