@@ -69,13 +69,13 @@ def branched_space(
 
 
 def tried_first(
-    earlier: Earlier, number: int, trials: Iterable[FrozenTrial]
+    earlier: Earlier | None, number: int, trials: Iterable[FrozenTrial]
 ) -> Mapping[str, Any] | None:
     """Return what was best in an earlier study, for a trial that is to try it; else None.
 
     The trial before them tries what is safe, and shows whether the earlier study is to be trusted.
     """
-    if not 0 < number <= len(earlier.first):
+    if earlier is None or not 0 < number <= len(earlier.first):
         return None
     done = _evaluated(trials)
     if done:
