@@ -124,6 +124,7 @@ def _calibrated(
     """Add labels, and look at all that a calibration says."""
     calibration = rp.Calibration(source, horizon=horizon, judge=fresh)
     calibration.add(losses, candidates, judge=judge, ids=ids)
+    calibration._repr_html_()
     return calibration.message, calibration.certified, calibration.needed, calibration.select()
 
 
@@ -286,7 +287,11 @@ STUDIES = (
     Case(
         "create_study",
         rp.create_study,
-        ({"problem": PROBLEM, "seed": 3}, {"problem": PROBLEM, "safe": {"row": 1}}),
+        (
+            {"problem": PROBLEM, "seed": 3},
+            {"problem": PROBLEM, "safe": {"row": 1}},
+            {"problem": PROBLEM, "warm_start": Fresh(_study)},
+        ),
         use=_search,
         examples=150,
         allowed=(rp.RiskpilotError, OwnError, OSError),  # names of folders that are files
@@ -571,7 +576,7 @@ LOSSES = (
             {name: table[name] for name in ("problem", "validation")}
             for table in (TABLES[0], TABLES[1], TABLES[3], TABLES[4])
         ),
-        use=lambda plan: (repr(plan), plan.candidates, plan.digest),
+        use=lambda plan: (repr(plan), plan._repr_html_(), plan.candidates, plan.digest),
         examples=60,
     ),
     Case(

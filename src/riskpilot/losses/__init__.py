@@ -37,7 +37,7 @@ from riskpilot.losses.labels import (
     score_name,
     some_labels,
 )
-from riskpilot.losses.leakage import check_disjoint, check_memory
+from riskpilot.losses.leakage import check_disjoint, check_memory, check_unseen
 from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
 from riskpilot.losses.ranges import as_given
@@ -76,6 +76,7 @@ __all__ = [
     "check_losses",
     "check_memory",
     "check_names",
+    "check_unseen",
     "digest_of_labels",
     "digest_of_numbers",
     "free_objective_alone",
