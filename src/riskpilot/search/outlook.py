@@ -31,10 +31,10 @@ class Outlook:
     chance : float
         The chance to pass of the finished evaluation that is most likely to pass.
     free : float or None
-        The smallest free objective among finished evaluations that are more likely to pass than
-        not; None where there is none.
+        The free objective, on validation data, of the best finished evaluation that is more likely
+        to pass than not; None where there is none.
     free_chance : float or None
-        The chance to pass of the evaluation with that free objective.
+        The chance to pass of that evaluation.
     trial : int or None
         The number of its trial.
     """
@@ -55,11 +55,13 @@ def outlook(
 ) -> Outlook:
     """Look ahead from what a fitted model knows.
 
-    ``x``: points that cover the space, (n, d); ``numbers``: the trials of the observations.
+    ``x``: points that cover the space, (n, d); ``numbers``: the trials of whole evaluations,
+    which come first in the observations.
     """
     transform = chance_to_pass(region, 0.0)
     front = posterior_front(model)
-    # Evaluations under way come behind the finished ones; what they show is not known yet.
+    # Behind them are evaluations that were stopped early, and those that are under way or failed:
+    # none of these can be chosen.
     finished = front[: len(numbers)]
     passing = np.prod(1 - transform(finished)[:, :-1], axis=1)
     best = int(np.argmin(np.where(passing >= 0.5, finished[:, -1], np.inf)))
@@ -78,7 +80,7 @@ def outlook(
     return Outlook(
         gain=float(gains.max()),
         chance=float(passing.max()),
-        free=float(finished[best, -1]) if is_likely else None,
+        free=float(model.observations.values[best, -1]) if is_likely else None,
         free_chance=float(passing[best]) if is_likely else None,
         trial=numbers[best] if is_likely else None,
     )

@@ -36,7 +36,7 @@ class Survey:
 
     ``tried``: the points that were evaluated, or will bring nothing new, shape (n, d); ``known``:
     the numbers of the trials whose results were there when the model was fitted; ``fitted``: the
-    numbers of those that it was fitted to, in the order of its observations.
+    numbers of the whole evaluations that it was fitted to, which come first in its observations.
     """
 
     space: Space
@@ -90,7 +90,7 @@ def survey(
         region_of(validation, n_calibration_of(whole, None)),
         points,
         frozenset(trial.number for trial in done),
-        tuple(done[row].number for row in rows),
+        tuple(trial.number for trial in chosen[: len(whole)]),
     )
 
 
