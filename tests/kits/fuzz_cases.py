@@ -287,7 +287,11 @@ STUDIES = (
     Case(
         "create_study",
         rp.create_study,
-        ({"problem": PROBLEM, "seed": 3}, {"problem": PROBLEM, "safe": {"row": 1}}),
+        (
+            {"problem": PROBLEM, "seed": 3},
+            {"problem": PROBLEM, "safe": {"row": 1}},
+            {"problem": PROBLEM, "warm_start": Fresh(_study)},
+        ),
         use=_search,
         examples=150,
         allowed=(rp.RiskpilotError, OwnError, OSError),  # names of folders that are files
@@ -913,6 +917,7 @@ WATCHES = (
         (
             *({"certificate": made, "delta": 0.1} for made, _ in _promises()),
             {"certificate": _promises()[0][0], "largest_weight": 4.0},
+            {"certificate": _promises()[0][0], "judge": "error"},
         ),
         use=_watch_all,
         examples=150,
@@ -925,6 +930,22 @@ WATCHES = (
             examples=60,
         )
         for i, (_, labels) in enumerate(_promises())
+    ),
+    Case(
+        "Watch.update with a judge",
+        lambda **given: rp.Watch(_promises()[0][0], judge="error").update(**given),
+        (
+            {
+                "losses": _promises()[0][1],
+                "ids": list(range(M)),
+                "judge": {
+                    "labelled": {"error": _draw(M)[0]},
+                    "unlabelled": {"error": _draw(3 * M)[0]},
+                    "ids": list(range(1000, 1000 + 3 * M)),
+                },
+            },
+        ),
+        examples=80,
     ),
     Case(
         "Watch.update_from_file",
