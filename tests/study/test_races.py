@@ -10,6 +10,7 @@ from optuna.trial import TrialState
 import riskpilot as rp
 from riskpilot.study import study_status
 from riskpilot.study.kept.stopped import COURSE_KEY, STOPPED_KEY, stopped_of
+from riskpilot.study.survey import evaluated
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.2)], minimize="cost")
 K = 1_000
@@ -245,7 +246,7 @@ def test_an_error_inside_a_generator_fails_its_trial():
 
 def test_a_race_with_more_trials_than_are_fitted_is_searched_on():
     study = raced(12)
-    others = [t for t in study.trials if t.number != 11]
+    others = evaluated(t for t in study.trials if t.number != 11)
     space = rp.study.Space(study.trials[0].distributions)
     cover = space.cover(np.random.default_rng(0))
     fitted = study.sampler._survey(others, PROBLEM, space, cover, most=6)

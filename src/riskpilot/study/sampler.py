@@ -47,7 +47,7 @@ from riskpilot.study.storages import (
     set_trial_state,
     set_trial_system_attr,
 )
-from riskpilot.study.survey import Survey, branched_space, survey, with_pending
+from riskpilot.study.survey import Survey, branched_space, evaluated, survey, with_pending
 
 LARGEST_SEED = 2**64 - 1
 # No study has more trials than this; a larger pool would only fill the memory.
@@ -162,7 +162,7 @@ class GuidedSampler(BaseSampler):
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         trials = trials_of(study)
-        space = study_space(study)
+        space = study_space(study, trials)
         if trial.number < self._pool_size(space) or not _enough(trials):
             return {}
         return space
@@ -178,9 +178,10 @@ class GuidedSampler(BaseSampler):
         with one_thread():
             # Other workers need not wait while this one reads the trials and fits its surrogates.
             others = [other for other in trials_of(study) if other.number != trial.number]
-            space = branched_space(others, search_space)
+            done = evaluated(others)
+            space = branched_space(done, search_space)
             cover = space.cover(rng)
-            fitted = self._survey(others, problem, space, cover)
+            fitted = self._survey(done, problem, space, cover)
             while True:
                 # One worker at a time decides: the next one sees this proposal before it does.
                 with exclusive(study) as is_held:
@@ -211,7 +212,7 @@ class GuidedSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        size = self._pool_size(study_space(study))
+        size = self._pool_size(study_space(study, trials_of(study)))
         rng = self._rng(None, param_name)
         pool = self._strategy.pool if trial.number < size else uniform
         # A safe configuration that was enqueued first takes the place of the lowest values.
@@ -233,13 +234,14 @@ class GuidedSampler(BaseSampler):
             None where there are too few trials.
         """
         trials = trials_of(study)
-        search_space = study_space(study)
+        search_space = study_space(study, trials)
         done = finished_with_losses(trials)
         if not search_space or len(done) < 2:
             return None
-        space = branched_space(trials, search_space)
+        learned = evaluated(trials)
+        space = branched_space(learned, search_space)
         cover = space.cover(np.random.default_rng(self._seed))
-        fitted = self._survey(trials, problem, space, cover)
+        fitted = self._survey(learned, problem, space, cover)
         means = fitted.model.means(fitted.space.encode(cover))
         known = (fitted.region, means, fitted.model.observations.values)
         reference = self._strategy.reference(*known)
@@ -266,28 +268,30 @@ class GuidedSampler(BaseSampler):
             None where there are too few trials, or open limits.
         """
         problem = problem_of(study, otherwise=self._problem)
-        trials, search_space = trials_of(study), study_space(study)
-        pool = self._pool_size(search_space)
-        n_done = sum(map(was_evaluated, trials))
-        if problem.has_open_limits or not search_space or n_done < max(pool, 2):
+        trials = trials_of(study)
+        search_space = study_space(study, trials)
+        done = evaluated(trials)
+        if problem.has_open_limits or not search_space:
+            return None
+        if len(done) < max(self._pool_size(search_space), 2):
             return None
         with one_thread():
-            space = branched_space(trials, search_space)
+            space = branched_space(done, search_space)
             cover = space.cover(np.random.default_rng(self._seed))
-            known = with_pending(self._survey(trials, problem, space, cover), trials)
+            known = with_pending(self._survey(done, problem, space, cover), trials)
             x = known.space.encode(cover)
             return outlook(known.model, known.region, x, self._strategy, known.fitted)
 
     def _survey(
         self,
-        trials: Sequence[FrozenTrial],
+        done: Sequence[FrozenTrial],
         problem: Problem,
         space: Space,
         cover: FloatArray,
         most: int = MOST_OBSERVATIONS,
     ) -> Survey:
         """Fit surrogates to at most so many finished trials, and find the region of interest."""
-        return survey(trials, problem, space, cover, self._region, most)
+        return survey(done, problem, space, cover, self._region, most)
 
     def _region(self, validation: ValidationLosses, n_calibration: int | None) -> list[Interval]:
         """Compute the region of interest, for as many calibration examples as evaluations bring."""

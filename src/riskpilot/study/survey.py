@@ -48,14 +48,14 @@ class Survey:
 
 
 def branched_space(
-    trials: Iterable[FrozenTrial], search_space: Mapping[str, BaseDistribution]
+    done: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
 ) -> Space:
     """Return a space that knows which parameters are active where, as finished trials show it."""
-    return Space(search_space).learned_from(_points(_evaluated(trials), search_space))
+    return Space(search_space).learned_from(_points(done, search_space))
 
 
 def survey(
-    trials: Sequence[FrozenTrial],
+    done: Sequence[FrozenTrial],
     problem: Problem,
     space: Space,
     cover: FloatArray,
@@ -64,10 +64,10 @@ def survey(
 ) -> Survey:
     """Fit surrogates to what finished trials show, and compute the region of interest.
 
-    ``cover``: points that cover the space, (n, d). Of more than ``most`` trials, those that tell
-    most are fitted. Trials that are not finished are left to `with_pending`.
+    ``done``: the trials that `evaluated` found; those that are not finished are left to
+    `with_pending`. ``cover``: points that cover the space, (n, d). Of more than ``most`` trials,
+    those that tell most are fitted.
     """
-    done = _evaluated(trials)
     points = _points(done, space.distributions)
     x = space.encode(points)
     rows = _rows(problem, done, x, space.encode(cover), region_of, most)
@@ -132,7 +132,7 @@ def _rows(
     return representative_rows(x, values, region, cover, most)
 
 
-def _evaluated(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
+def evaluated(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
     """Return the trials that a search learns from, whole evaluations first."""
     found = list(filter(was_evaluated, trials))
     return sorted(found, key=was_stopped)
@@ -153,9 +153,13 @@ def _points(
     trials: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
 ) -> FloatArray:
     """Compute the unit coordinates of trials, NaN for parameters that one has not, (n, d)."""
-    places = [_coordinates(trial) for trial in trials]
-    rows = [[place.get(name, math.nan) for name in search_space] for place in places]
-    return np.array(rows).reshape(len(rows), len(search_space))
+    # A list for every trial would be garbage that Python collects between proposals, which takes
+    # long where there are many trials.
+    numbers = (
+        place.get(name, math.nan) for place in map(_coordinates, trials) for name in search_space
+    )
+    n, d = len(trials), len(search_space)
+    return np.fromiter(numbers, dtype=np.float64, count=n * d).reshape(n, d)
 
 
 def _unit_coordinates(trial: FrozenTrial) -> dict[str, float]:
