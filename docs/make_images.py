@@ -30,10 +30,10 @@ def report(chrome, page):
         chrome.get(page.as_uri())
         browser.drawn(chrome)
         browser.whole_page(chrome, IMAGES / f"report-{scheme}.png", tallest=2600)
-    browser.view(chrome, 360, mobile=True)
+    browser.view(chrome, 390, mobile=True)
     chrome.get(page.as_uri())
     browser.drawn(chrome)
-    browser.whole_page(chrome, IMAGES / "report-phone.png", tallest=1800)
+    browser.whole_page(chrome, IMAGES / "report-phone.png", tallest=3200)
 
 
 def watch(chrome, folder):

@@ -404,13 +404,15 @@ def families() -> Drawing:
 def architecture() -> Drawing:
     """The rooms of the import contract in pyproject.toml, with their modules."""
     left, whole, gap, line = 60, 790, 10, 15
-    rows = [_widths(row, whole, gap) for row in layers()]
+    halves = [half for layer in layers() for half in _halves(layer)]
+    rows = [_widths(row, whole, gap) for row, _ in halves]
+    below = [2 if goes_on else gap for _, goes_on in halves]
     heights = [36 + line * max(len(words) for _, _, words in row) for row in rows]
-    height = 40 + sum(heights) + gap * len(rows) + 30
+    height = 40 + sum(heights) + sum(below) + 30
     d = Drawing(860, height, "Rooms in layers: a room imports only from rooms below it")
     d.text(left, 20, "what people touch", "soft")
     top = 34.0
-    for row, tall in zip(rows, heights, strict=True):
+    for row, tall, space in zip(rows, heights, below, strict=True):
         x = float(left)
         for room, width, words in row:
             d.rect(x, top, width, tall, "ua" if room.knows_optuna else "ga", 6)
@@ -418,7 +420,7 @@ def architecture() -> Drawing:
             for i, text in enumerate(words):
                 d.text(x + 10, top + 40 + line * i, text, "soft small")
             x += width + gap
-        top += tall + gap
+        top += tall + space
     d.arrow(30, 40, 30, top - gap)
     d.parts.append(
         f'<text transform="translate(18 {top / 2:.1f}) rotate(-90)" class="soft" '
@@ -429,6 +431,14 @@ def architecture() -> Drawing:
     d.rect(left + 180, top + 6, 14, 14, "ua", 3)
     d.text(left + 200, top + 18, "may know Optuna", "soft")
     return d
+
+
+def _halves(layer: Sequence[Room]) -> list[tuple[Sequence[Room], bool]]:
+    """Break a layer of many rooms into two rows that touch; tell of each whether it goes on."""
+    if len(layer) <= 4:
+        return [(layer, False)]
+    middle = (len(layer) + 1) // 2
+    return [(layer[:middle], True), (layer[middle:], False)]
 
 
 def _widths(row: Sequence[Room], whole: float, gap: float) -> list[tuple[Room, float, list[str]]]:

@@ -147,15 +147,18 @@ def _judged_crossings(
     return first
 
 
-def _type_1(streams: int = 2_000, horizon: int = 300) -> list[Row]:
+def _type_1(batches: int = 4, streams: int = 2_000, horizon: int = 300) -> list[Row]:
     """Streams at the limit, stopped at their best moment, for judges of every kind."""
     rows = []
-    for name, judge_of in (_JUDGES | _BAD_JUDGES).items():
-        rng = np.random.default_rng(2)
-        u, fresh = rng.random((streams, horizon)), rng.random((streams, 10 * horizon))
-        data = (u < 0.1) * 1.0, judge_of(u, rng), judge_of(fresh, rng)
-        rate = (_judged_crossings(data, 0.1) <= horizon).mean()
-        rows.append({"judge": name, "streams": streams, "rate": rounded(rate)})
+    for i, (name, judge_of) in enumerate((_JUDGES | _BAD_JUDGES).items()):
+        crossed = 0
+        for batch in range(batches):
+            rng = np.random.default_rng([i, batch])
+            u, fresh = rng.random((streams, horizon)), rng.random((streams, 10 * horizon))
+            data = (u < 0.1) * 1.0, judge_of(u, rng), judge_of(fresh, rng)
+            crossed += int((_judged_crossings(data, 0.1) <= horizon).sum())
+        number = batches * streams
+        rows.append({"judge": name, "streams": number, "rate": rounded(crossed / number)})
     return rows
 
 

@@ -6,48 +6,37 @@ that of whole evaluations: with as many trials, and with a given share of the ex
 evaluations take. Choices were made on the tasks for tuning; the others only report.
 """
 
-import argparse
-import json
 import logging
-import multiprocessing
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import optuna
-from rich.progress import track
 
 import riskpilot as rp
-from experiments.optimism import REPORTED, TUNING, loaded
-from experiments.tuning.problems import problems
+from experiments.optimism import loaded
+from experiments.ratios import (
+    Outcomes,
+    Setting,
+    ratios,
+    read_options,
+    run_all,
+    tested,
+    write_table,
+)
 from riskpilot.bench import cells
-from riskpilot.bench.replay import NOTHING, replay
 from riskpilot.bench.tasks import Task
 from riskpilot.bench.tasks.task import Config
-from riskpilot.bench.validation_sums import sum_validation
 from riskpilot.problem import Problem
-from riskpilot.statistics import Mean
 
 OUT = Path(__file__).parent / "results" / "racing.json"
 BLOCKS = 20
 # Shares of the examples of whole evaluations at which races are looked at.
 SHARES = (0.4, 0.6)
 _MOST_TRIALS = 3  # times as many trials as whole evaluations
-_MOST_CELLS = 3  # limits of a task, from the tightest to the loosest
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One pair of searches: a task by its name, a limit, a seed."""
-
-    task: str
-    cell: cells.Cell
-    seed: int
-    n_splits: int
 
 
 @dataclass(frozen=True)
@@ -57,6 +46,19 @@ class Step:
     config: Config
     whole: bool
     n_examples: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of a comparison.
+
+    ``share``: of the examples that as many trials took in races; ``trials``: how many times as many
+    trials the race had in all.
+    """
+
+    outcomes: Outcomes
+    share: float
+    trials: float
 
 
 def blocks_of(task: Task, config: Config, order: np.ndarray[Any, Any]) -> Iterator[dict[str, Any]]:
@@ -105,17 +107,8 @@ def searched(
     return steps
 
 
-def some_cells(task: Task) -> list[cells.Cell]:
-    """Return the limits at which a task is searched."""
-    rows = np.unique(np.linspace(0, len(task.cells) - 1, _MOST_CELLS).round().astype(int))
-    return [task.cells[row] for row in rows]
-
-
-def outcomes(setting: Setting) -> dict[str, Any]:
-    """Search both ways and test: by way, the free objective on test and the share of empty splits.
-
-    Also returned: the share of the examples that as many trials took in races.
-    """
+def outcomes(setting: Setting) -> Found:
+    """Search both ways and test."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     logging.getLogger("riskpilot").setLevel(logging.WARNING)
     task = loaded(setting.task, setting.seed)
@@ -123,78 +116,34 @@ def outcomes(setting: Setting) -> dict[str, Any]:
     m, n = cells.n_calibration(task), task.n_trials
     splits = cells.draw_splits(task, setting.n_splits)
 
-    def tested(steps: Sequence[Step]) -> list[float]:
-        configs = [step.config for step in steps if step.whole]
-        found = replay(task, problem, configs, sum_validation(task, configs), splits, smooth=True)
-        return [float(found.free.mean()), float((found.chosen == NOTHING).mean())]
-
     whole = searched(task, problem, m, setting.seed, race=False)
     race = searched(task, problem, m, setting.seed, race=True)
     budget = n * task.size["validation"]
-    result: dict[str, Any] = {"whole": tested(whole), "as many trials": tested(race[:n])}
+    ways = {"whole": whole, "as many trials": race[:n]}
     for share in SHARES:
         within = [step for step in race if step.n_examples <= share * budget] or race[:1]
-        result[f"{share:.0%} of the examples"] = tested(within)
-    return {"outcome": result, "share": race[:n][-1].n_examples / budget, "trials": len(race) / n}
+        ways[f"{share:.0%} of the examples"] = within
+    found = {
+        way: tested(task, problem, [step.config for step in steps if step.whole], splits)
+        for way, steps in ways.items()
+    }
+    return Found(found, race[:n][-1].n_examples / budget, len(race) / n)
 
 
-def summary(settings: Sequence[Setting], found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Average over seeds and limits, task by task: ratios to whole evaluations, shares, empties."""
-    rows = []
-    for task in dict.fromkeys(one.task for one in settings):
-        mine = [each for one, each in zip(settings, found, strict=True) if one.task == task]
-        by_cell: dict[cells.Cell, list[dict[str, Any]]] = {}
-        for one, each in zip(settings, found, strict=True):
-            if one.task == task:
-                by_cell.setdefault(one.cell, []).append(each["outcome"])
-        ways = list(mine[0]["outcome"])
-        ratio, empty = {}, {}
-        for way in ways:
-            means = [
-                np.mean([each[way][0] for each in group])
-                / np.mean([each["whole"][0] for each in group])
-                for group in by_cell.values()
-            ]
-            ratio[way] = round(float(np.mean(means)), 4)
-            empty[way] = round(float(np.mean([each["outcome"][way][1] for each in mine])), 4)
-        rows.append(
-            {
-                "task": task,
-                "examples of as many trials": round(float(np.mean([e["share"] for e in mine])), 3),
-                "trials in all": round(float(np.mean([e["trials"] for e in mine])), 2),
-                "ratio": ratio,
-                "empty": empty,
-            }
-        )
+def summary(settings: Sequence[Setting], found: Sequence[Found]) -> list[dict[str, Any]]:
+    """Average over seeds and limits, task by task; with what races took, in means."""
+    rows = ratios(settings, [each.outcomes for each in found], "whole")
+    for row in rows:
+        mine = [f for one, f in zip(settings, found, strict=True) if one.task == row["task"]]
+        row["examples of as many trials"] = round(float(np.mean([f.share for f in mine])), 3)
+        row["trials in all"] = round(float(np.mean([f.trials for f in mine])), 2)
     return rows
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run every search and write the figures."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.racing", description=__doc__)
-    parser.add_argument("--task", action="append", help="all by default")
-    parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--splits", type=int, default=30)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args(arguments)
-    names = options.task or [*(f"{TUNING}: {one.name}" for one in problems(1)), *REPORTED]
-    settings = [
-        Setting(name, cell, seed, options.splits)
-        for name in names
-        for seed in range(options.seeds)
-        for cell in some_cells(loaded(name, seed))
-        if all(risk.statistic == Mean() for risk in loaded(name, seed).problem.risks)
-    ]
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.jobs, mp_context=spawn) as pool:
-        results = pool.map(outcomes, settings, chunksize=2)
-        found = list(track(results, "searches and tests", total=len(settings)))
-    rows = summary(settings, found)
-    written = {"seeds": options.seeds, "splits": options.splits, "rows": rows}
-    options.out.write_text(json.dumps(written, indent=1) + "\n")
-    for row in rows:
-        print(row["task"], row["examples of as many trials"], row["ratio"], row["empty"])
+    options = read_options("racing", __doc__ or "", OUT, arguments)
+    write_table(options, summary(*run_all(options, outcomes)))
 
 
 if __name__ == "__main__":

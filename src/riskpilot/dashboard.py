@@ -1,4 +1,4 @@
-"""The live page: optuna-dashboard with riskpilot's figure of a running study, kept up to date.
+"""Optuna's dashboard with riskpilot's figure of a running study, kept up to date.
 
 The figure comes from validation data alone, so that looking at it as often as one likes does not
 weaken the promise.

@@ -62,6 +62,27 @@ def test_examples_with_ids_are_counted_once(certificate, tmp_path):
     assert found["risks"]["error"]["estimate"] == 0
 
 
+def test_a_judge_s_file_belongs_to_the_labels_of_its_name(certificate, tmp_path):
+    rng, days = np.random.default_rng(0), (1, 2)
+    (tmp_path / "scores").mkdir()
+    for day in days:
+        u = rng.random(2200)
+        ids = [f"{day}-{i}" for i in range(2200)]
+        frame = pd.DataFrame({"error": u < 0.14, "example": ids, "fresh": np.arange(2200) >= 200})
+        frame[:200].drop(columns="fresh").to_parquet(tmp_path / f"{day}.parquet")
+        frame.assign(error=u < 0.13).to_parquet(tmp_path / "scores" / f"{day}.parquet")
+    losses, scores = tmp_path / "*.parquet", tmp_path / "scores" / "*.parquet"
+    asked = ("watch", certificate, "--losses", losses, "--json")
+    alone = json.loads(run(*asked))
+    assert not alone["alarm"]
+    helped = json.loads(run(*asked, "--judge", scores, "--state", tmp_path / "w.json", code=1))
+    assert helped["alarm"]
+    assert helped["labels"] == 400
+    assert rp.Watch.load(tmp_path / "w.json").record.subject.judged == ["error"]
+    (tmp_path / "scores" / "2.parquet").rename(tmp_path / "scores" / "3.parquet")
+    assert "of the same name" in run(*asked, "--judge", scores, code=2).replace("\n", " ")
+
+
 def test_a_column_named_example_is_taken_for_ids(certificate, tmp_path):
     path = write_day(tmp_path, 1, 0.05, n=4, example=["a", "b", "a", "c"])
     assert "3 new labels" in run("watch", certificate, "--losses", path)

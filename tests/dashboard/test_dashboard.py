@@ -1,4 +1,4 @@
-"""The live page shows riskpilot's figure of a study that is still running."""
+"""Optuna's dashboard shows riskpilot's figure of a study that is still running."""
 
 import contextlib
 import json

@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from exact import assert_rate_at_most, shows_rate_above
+from lean_watch import LeanWatches
 
+import riskpilot as rp
 from riskpilot.watch import (
     Block,
     begin,
@@ -27,6 +29,7 @@ from riskpilot.watch import (
     upper_bound,
     wealth,
 )
+from tests.kits.watched import CASES
 
 DELTA = 0.1
 CHUNK = 50  # labels that are drawn at a time
@@ -51,18 +54,24 @@ def rule_of(limits, shares=None, weighted=False):
         prior=made.prior * n,
         memory=made.memory * n,
         weighted=(weighted,) * n,
+        judge=made.judge * n,
     )
 
 
 def alarms_among(rule, draw, size, seed=0):
     """How many of the streams raise an alarm. ``draw(rng, rows, k)``: values of the labels with
     these row numbers, shape (len(rows), k), or a pair of values and weights."""
-    rng, state = np.random.default_rng(seed), begin(rule)
-    k = rule.n_streams
-    for start in range(0, size[1], CHUNK):
+    rng, watches = np.random.default_rng(seed), LeanWatches(rule)
+    for drawn in batches(rng, draw, size[1], rule.n_streams):
+        watches.take(*drawn)
+    return set(np.flatnonzero(watches.alarms).tolist())
+
+
+def batches(rng, draw, labels, k):
+    """Draw the labels of k streams, some at a time: values, and weights where there are some."""
+    for start in range(0, labels, CHUNK):
         drawn = draw(rng, np.arange(start, start + CHUNK)[:, None], k)
-        state = update(rule, state, *(drawn if isinstance(drawn, tuple) else (drawn,)))
-    return {alarm.stream for alarm in state.alarms}
+        yield drawn if isinstance(drawn, tuple) else (drawn,)
 
 
 def bernoulli(mean):
@@ -114,6 +123,45 @@ STREAMS = {
 }
 
 
+def weighted_labels(rng, rows, k):
+    """0/1 losses far above the limit, of which some do not count, with weights."""
+    x = np.where(rng.random((len(rows), k)) < 0.9, rng.random((len(rows), k)) < 0.2, np.nan)
+    return x, rng.choice([0.2, 1.0], x.shape)
+
+
+@pytest.mark.parametrize(
+    ("draw", "weighted"),
+    [(bernoulli(0.15), False), (changing_spread, False), (weighted_labels, True)],
+    ids=["0/1", "graded", "weighted"],
+)
+def test_what_is_tested_here_raises_the_alarms_of_the_rule_at_the_same_labels(draw, weighted):
+    rule = rule_of([0.1] * 60, weighted=weighted)
+    watches, state = LeanWatches(rule), begin(rule)
+    for drawn in batches(np.random.default_rng(7), draw, 400, 60):
+        watches.take(*drawn)
+        state = update(rule, state, *drawn)
+    found = np.zeros(60, np.int64)
+    for alarm in state.alarms:
+        found[alarm.stream] = alarm.row
+    assert found.tolist() == watches.alarms.tolist()
+    assert watches.wealth.tolist() == wealth(rule, state).tolist()
+    assert weighted or draw is changing_spread or found.any()
+
+
+def test_what_is_tested_here_raises_the_alarms_of_a_watch_at_the_same_labels():
+    certificate, rng = CASES["mean"].certificate(), np.random.default_rng(8)
+    losses = (rng.random((600, 12)) < 0.16) + 0.0
+    watched = [rp.Watch(certificate, delta=DELTA) for _ in range(12)]
+    for stream, watch in enumerate(watched):
+        watch.update({"error": losses[:, stream]})
+    (limit,) = watched[0].record.rule.limits
+    lean = LeanWatches(rule_of([limit] * 12))
+    lean.take(losses)
+    found = [watch.alarms[0].label if watch.alarm else 0 for watch in watched]
+    assert found == lean.alarms.tolist()
+    assert any(found)
+
+
 @pytest.mark.parametrize("case", STREAMS)
 def test_false_alarms_of_a_mean_over_the_whole_stream(case, size):
     limit, draw = STREAMS[case]
@@ -124,13 +172,12 @@ def test_false_alarms_of_a_mean_over_the_whole_stream(case, size):
 def test_false_alarms_against_an_adversary_who_sees_the_capital(size):
     # Losses are two-valued where the capital is large, and nearly constant where it is small: both
     # have their mean at the limit.
-    rule, rng = rule_of([0.1] * size[0]), np.random.default_rng(1)
-    state = begin(rule)
-    for _ in range(size[1] // 2):
-        wild = wealth(rule, state) > 2
+    watches, rng = LeanWatches(rule_of([0.1] * size[0])), np.random.default_rng(1)
+    for _ in range(size[1]):
+        wild = watches.wealth > 2
         x = np.where(wild, rng.random(size[0]) < 0.1, 0.095 + 0.01 * rng.random(size[0]))
-        state = update(rule, state, x[None])
-    assert_rate_at_most(DELTA, len(state.alarms), size[0])
+        watches.take(x[None])
+    assert_rate_at_most(DELTA, np.count_nonzero(watches.alarms), size[0])
 
 
 def test_restarts_whose_weights_do_not_sum_to_one_would_break_the_promise():

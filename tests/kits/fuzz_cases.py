@@ -124,6 +124,7 @@ def _calibrated(
     """Add labels, and look at all that a calibration says."""
     calibration = rp.Calibration(source, horizon=horizon, judge=fresh)
     calibration.add(losses, candidates, judge=judge, ids=ids)
+    calibration._repr_html_()
     return calibration.message, calibration.certified, calibration.needed, calibration.select()
 
 
@@ -286,7 +287,11 @@ STUDIES = (
     Case(
         "create_study",
         rp.create_study,
-        ({"problem": PROBLEM, "seed": 3}, {"problem": PROBLEM, "safe": {"row": 1}}),
+        (
+            {"problem": PROBLEM, "seed": 3},
+            {"problem": PROBLEM, "safe": {"row": 1}},
+            {"problem": PROBLEM, "warm_start": Fresh(_study)},
+        ),
         use=_search,
         examples=150,
         allowed=(rp.RiskpilotError, OwnError, OSError),  # names of folders that are files
@@ -571,7 +576,7 @@ LOSSES = (
             {name: table[name] for name in ("problem", "validation")}
             for table in (TABLES[0], TABLES[1], TABLES[3], TABLES[4])
         ),
-        use=lambda plan: (repr(plan), plan.candidates, plan.digest),
+        use=lambda plan: (repr(plan), plan._repr_html_(), plan.candidates, plan.digest),
         examples=60,
     ),
     Case(
@@ -912,6 +917,7 @@ WATCHES = (
         (
             *({"certificate": made, "delta": 0.1} for made, _ in _promises()),
             {"certificate": _promises()[0][0], "largest_weight": 4.0},
+            {"certificate": _promises()[0][0], "judge": "error"},
         ),
         use=_watch_all,
         examples=150,
@@ -924,6 +930,22 @@ WATCHES = (
             examples=60,
         )
         for i, (_, labels) in enumerate(_promises())
+    ),
+    Case(
+        "Watch.update with a judge",
+        lambda **given: rp.Watch(_promises()[0][0], judge="error").update(**given),
+        (
+            {
+                "losses": _promises()[0][1],
+                "ids": list(range(M)),
+                "judge": {
+                    "labelled": {"error": _draw(M)[0]},
+                    "unlabelled": {"error": _draw(3 * M)[0]},
+                    "ids": list(range(1000, 1000 + 3 * M)),
+                },
+            },
+        ),
+        examples=80,
     ),
     Case(
         "Watch.update_from_file",

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import re
+import socket
 import threading
 from urllib.parse import urlsplit
 
@@ -15,6 +16,7 @@ import riskpilot as rp
 from riskpilot import live
 from riskpilot.cli.app import app
 from riskpilot.live.server import _LOOK_SECONDS
+from riskpilot.study.storages.patience import StorageUnreachableError, is_hurried
 from tests.pictures import browser, scenes
 
 PATHS = ("/", "/page.css", "/live.css", "/live.js", "/figures.js", "/points.js", "/plotly.js")
@@ -228,6 +230,21 @@ def test_a_study_that_cannot_be_read_any_more_is_said_and_not_an_error_of_the_se
         assert b"was changed" in content
 
 
+def test_a_storage_that_does_not_answer_is_not_waited_for(monkeypatch):
+    study = scenes.study(2)
+
+    def unreachable(study):
+        assert is_hurried()
+        raise StorageUnreachableError("has not worked for 10 minutes")
+
+    with served(study) as page:
+        monkeypatch.setattr(live.server, "still", unreachable)
+        status, _, content = ask(page)
+        assert (status, content) == (503, b"The storage of the study does not answer.")
+        monkeypatch.undo()
+        assert "2 finished" in text_of(page)
+
+
 @pytest.mark.parametrize(
     ("host", "port"),
     [("127.0.0.1", -1), ("127.0.0.1", 70_000), ("", 0), ("x" * 300, 0), ("no.such.invalid", 0)],
@@ -240,6 +257,7 @@ def test_a_page_that_cannot_be_served_is_refused_in_one_sentence(host, port):
 def test_a_page_for_everybody_is_known_as_such():
     with served(scenes.study(1), host="0.0.0.0") as page:
         assert not page.is_local
+        assert socket.gethostname() in page.address
 
 
 @pytest.mark.parametrize(("is_local", "warned"), [(True, False), (False, True)])
@@ -336,6 +354,7 @@ def test_page_renews_itself_while_a_study_runs_elsewhere(chrome, place):
         rp.select(rp.load_study(study_name="live", **place))
         until("Certified", "9 finished", "1 of delta has been spent")
         assert chrome.execute_script("return window.stayed")
+        assert browser.barriers(chrome) == {}
         assert browser.complaints(chrome) == []
     until("This page does not renew itself at the moment")
     chrome.get("about:blank")

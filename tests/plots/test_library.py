@@ -6,15 +6,13 @@ import hashlib
 import json
 import tarfile
 
-import numpy as np
 import plotly.graph_objects as go
 import pytest
 
 from riskpilot import plots
-from riskpilot.plots.courses import Course, evidence_course, risk_course
 from riskpilot.plots.library import BASIC_TRACES, library_for
-from riskpilot.selection.report.figures import figures_of
 from tests.pictures import pages, scenes
+from tests.pictures.figures import every_figure
 from tools import bundles
 
 
@@ -45,21 +43,6 @@ def test_packing_keeps_script_licence_and_note(tmp_path, monkeypatch):
     assert note["sha256"] == hashlib.sha256(b"draw()").hexdigest()
     assert gzip.decompress((kept / "axe.min.js.gz").read_bytes()) == b"draw()"
     assert (kept / "axe.min.js.LICENSE.txt").read_text() == "free"
-
-
-def every_figure(search):
-    """All figures that riskpilot draws."""
-    two = scenes.two_risks(n=20)
-    yield from (one.figure for one in figures_of(search))
-    yield from (one.figure for one in figures_of(two))
-    yield from (one.figure for one in figures_of(pages.labelled().select()))
-    yield plots.search_plane(search.validation, search.background)
-    yield plots.power_curves(scenes.PROBLEM, true_risks=[0.1])
-    yield plots.labels_ahead(np.array([20, 40]), 50, 0.1, 0.05, np.linspace(0, 1, 50))
-    one, none = np.ones(1), None
-    course = Course("error", [0], [9], ["May"], one, one, one, one, none)
-    yield risk_course("error", 0.1, [course])
-    yield evidence_course([course])
 
 
 def test_the_small_bundle_draws_every_figure(search):

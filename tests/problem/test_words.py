@@ -96,7 +96,8 @@ def test_numbers_under_the_name_of_a_risk_say_that_they_are_losses(study, select
 def test_the_report_names_the_statistic_and_calls_it_no_mean(selection, tmp_path):
     page = selection.report(tmp_path / "r.html").read_text(encoding="utf-8")
     text = page[: page.index('<script type="application/json"')]
-    assert "keep latency at or below 50 (95% quantile) and precision at or above 60 %" in text
+    text = text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "latency is at or below 50 (95% quantile) and precision is at or above 60 %" in text
     assert "<h3>latency (95% quantile)</h3>" in text
     assert "latency (95% quantile), calibration" in text
     assert "the mean on" not in text

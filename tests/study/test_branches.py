@@ -12,7 +12,7 @@ from riskpilot.study.kept.trials import study_space, trials_of
 from riskpilot.study.proposals import best_new_point
 from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.study.space import Space, with_numbers
-from riskpilot.study.survey import branched_space, evaluated, survey, with_pending
+from riskpilot.study.survey import branched_space, survey, with_pending
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.2)], "cost")
 SPACE = {
@@ -75,7 +75,7 @@ def random_configs(n, suggest, seed=0):
         suggest(trial)
         configs.append(trial.params)
         study.tell(trial, 0.0)
-    return configs, study_space(study, trials_of(study))
+    return configs, study_space(study)
 
 
 def learned(configs, space):
@@ -251,8 +251,8 @@ def test_what_others_try_in_a_branch_is_kept_away_from():
 
 
 def surveyed(study):
-    trials = evaluated(trials_of(study))
-    space = branched_space(trials, study_space(study, trials))
+    trials = trials_of(study)
+    space = branched_space(trials, study_space(study))
     cover = space.cover(np.random.default_rng(0))
     return survey(trials, PROBLEM, space, cover, study.sampler._region)
 

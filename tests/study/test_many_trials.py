@@ -17,7 +17,7 @@ from riskpilot.study import sampler
 from riskpilot.study.kept.remembered import Remembered
 from riskpilot.study.kept.trials import space_of, study_space, trials_of
 from riskpilot.study.space import Space
-from riskpilot.study.survey import branched_space, evaluated, survey, with_pending
+from riskpilot.study.survey import branched_space, survey, with_pending
 
 N = 1_500
 EXAMPLES = 200
@@ -96,7 +96,7 @@ def test_a_trial_that_finishes_after_the_fit_counts_as_one_under_way():
     study = rp.create_study(rp.Problem([rp.Risk("error", 0.2), rp.Risk("harm", 0.2)], "cost"))
     study.optimize(rp.objective(study, evaluate), n_trials=6)
     trials = trials_of(study)
-    space = Space(study_space(study, trials))
+    space = Space(study_space(study))
     cover = np.random.default_rng(0).random((50, 3))
     fitted = survey(trials[:5], rp.study.problem_of(study), space, cover, study.sampler._region)
     later = with_pending(fitted, trials)
@@ -168,15 +168,15 @@ def test_the_space_of_a_study_follows_its_trials_and_not_another_study():
     studies = [optuna.create_study(), optuna.create_study()]
     for study in studies:
         study.optimize(both, n_trials=2)
-        assert list(study_space(study, study.trials)) == ["x", "y"]
+        assert list(study_space(study)) == ["x", "y"]
     running = studies[0].ask()
     running.suggest_float("late", 0, 1)
     studies[0].optimize(lambda trial: trial.suggest_float("z", 0, 1), n_trials=1)
-    assert list(study_space(studies[0], studies[0].trials)) == ["x", "y", "z"]
+    assert list(study_space(studies[0])) == ["x", "y", "z"]
     studies[0].tell(running, 0.0)  # a trial that ends later than its successors
     for study, names in zip(studies, (["late", "x", "y", "z"], ["x", "y"]), strict=True):
-        assert list(study_space(study, study.trials)) == names
-        assert study_space(study, study.trials) == space_of(study.trials)
+        assert list(study_space(study)) == names
+        assert study_space(study) == space_of(study.trials)
 
 
 def test_a_parameter_whose_range_changes_is_left_out_of_the_space():
@@ -184,21 +184,20 @@ def test_a_parameter_whose_range_changes_is_left_out_of_the_space():
     for high in (1, 2, 1):
         trial = study.ask()
         study.tell(trial, trial.suggest_float("x", 0, high) + trial.suggest_int("n", 1, 3))
-        study_space(study, study.trials)
-    assert list(study_space(study, study.trials)) == ["n"]
+        study_space(study)
+    assert list(study_space(study)) == ["n"]
 
 
 def test_the_places_of_many_trials_leave_no_garbage_to_collect(study):
     """A full collection looks at every object of every trial, and would take most of a proposal."""
-    done = evaluated(trials_of(study))
-    space = study_space(study, done)
-    branched_space(done, space)  # each trial is looked at once
+    trials, space = trials_of(study), study_space(study)
+    branched_space(trials, space)  # each trial is looked at once
     rounds, limits = [], gc.get_threshold()
     gc.collect()
     gc.callbacks.append(lambda phase, _: rounds.append(phase))
-    gc.set_threshold(len(done) // 2)  # a round begins when so many new objects are there
+    gc.set_threshold(len(trials) // 2)  # a round begins when so many new objects are there
     try:
-        branched_space(done, space)
+        branched_space(trials, space)
     finally:
         gc.set_threshold(*limits)
         gc.callbacks.pop()

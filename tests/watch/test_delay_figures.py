@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from experiments import watch_choices, watch_delay
+from experiments import watch_choices, watch_delay, watch_judged
 
 
 def test_the_alarms_called_mapie_are_those_of_mapie():
@@ -58,3 +58,20 @@ def test_the_guide_gives_the_stored_delays():
         ]
         expected = [f"{math.floor(row[name] + 0.5):,}" for name in ("watch", "single", "mapie")]
         assert cells.split(" | ") == expected, (after, past)
+
+
+def test_the_guide_gives_the_stored_delays_with_a_judge():
+    stored = json.loads(watch_judged.OUT.read_text())["rows"]
+    guide = (watch_judged.OUT.parents[2] / "docs" / "guides" / "watching.md").read_text("utf-8")
+    found = re.findall(r"^\| (no judge|0, a useless one|\.\d) \| (\d+) \| (\d+) \|$", guide, re.M)
+    words = {"no judge": None, "0, a useless one": 0.0}
+    assert len(found) == len(watch_judged.CORRELATIONS)
+    for name, *cells in found:
+        correlation = words[name] if name in words else float(name)
+        rows = [row for row in stored if row["correlation"] == correlation]
+        assert cells == [f"{math.floor(row['delay'] + 0.5)}" for row in rows], name
+
+
+def test_a_judge_brings_the_alarm_forward():
+    alone, helped = (watch_judged.measure(0, r, 30) for r in (None, 0.8))
+    assert helped < 0.8 * alone

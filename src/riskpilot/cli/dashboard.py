@@ -1,4 +1,4 @@
-"""``riskpilot dashboard``: Optuna's live page with riskpilot's figure."""
+"""``riskpilot dashboard``: Optuna's dashboard with riskpilot's figure."""
 
 from typing import Annotated
 from wsgiref.simple_server import WSGIServer
@@ -22,12 +22,12 @@ def dashboard(
     ] = 8080,
 ) -> None:
     """Serve Optuna's dashboard with riskpilot's figure, live, from validation data alone."""
-    # The live page needs an extra package, and only this command needs the live page.
+    # The dashboard is an extra package, and only this command needs it.
     try:
         from riskpilot.dashboard import serve
     except ImportError as error:
         raise StudyError(
-            f"The live page needs optuna-dashboard, which is not installed ({error}). "
+            f"This command needs optuna-dashboard, which is not installed ({error}). "
             f"Install it: pip install 'riskpilot[dashboard]'."
         ) from error
 

@@ -4,7 +4,7 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from glob import glob
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from riskpilot import watch as watching
 from riskpilot.cli import terminal
 from riskpilot.cli.options import JsonOption, ReportOption, examples
 from riskpilot.errors import TableError
+from riskpilot.guarantee import Certificate
+from riskpilot.problem import Problem
+from riskpilot.tables import column_names
 
 SCHEMA = "riskpilot-watched/1"
 
@@ -19,6 +22,10 @@ EXAMPLES = examples(
     "riskpilot watch certificate.json --losses 'today/*.parquet' --state watch.json",
     "riskpilot watch certificate.json --losses labels.csv --state watch.json --ids request_id "
     "--metrics /var/lib/node_exporter/riskpilot.prom --report watch.html",
+    "riskpilot watch certificate.json --losses labels.csv --judge scores.csv --state watch.json",
+    "A judge's file has the same column of ids, a column of scores for each risk that it helps "
+    "with, and fresh: true where an example is never labelled. Of several files, each has the "
+    "name of the file of labels that it belongs to.",
     "Exit code: 0 no alarm, 1 alarm, 2 bad input. A file, or an example with an id, that was "
     "counted before is passed over.",
 )
@@ -51,6 +58,13 @@ def watch(
     largest_weight: Annotated[
         float | None, typer.Option(help="One over the smallest of these probabilities.")
     ] = None,
+    judge: Annotated[
+        list[str],
+        typer.Option(help="A judge's scores of these examples and of fresh ones: files or globs."),
+    ] = [],  # noqa: B006 - typer copies it
+    fresh: Annotated[
+        str, typer.Option(help="The judge's column that says which examples are never labelled.")
+    ] = "fresh",
     delta: Annotated[
         float, typer.Option(help="The chance of a false alarm over the whole life of the watch.")
     ] = 0.05,
@@ -63,14 +77,21 @@ def watch(
     """Watch a certified configuration: take new labels, and raise an alarm when a limit breaks."""
     with terminal.waiting(f"Reading labels for {certificate}"):
         files = [file for pattern in losses for file in _files(pattern)]
+        scores = _paired(files, [file for pattern in judge for file in _files(pattern)])
         kind = watching.Watch
+        helped = _judged(certificate, scores[0]) if scores and scores[0] is not None else None
+        how: Any = {"delta": delta, "largest_weight": largest_weight, "judge": helped}
         opened = (
-            nullcontext(kind(certificate, delta=delta, largest_weight=largest_weight))
+            nullcontext(kind(certificate, **how))
             if state is None
-            else kind.open(state, certificate, delta=delta, largest_weight=largest_weight)
+            else kind.open(state, certificate, **how)
         )
+        columns: Any = {"ids": ids, "weights": weights, "fresh": fresh}
         with opened as watched:
-            counted = [watched.update_from_file(file, ids=ids, weights=weights) for file in files]
+            counted = [
+                watched.update_from_file(file, judge=scored, **columns)
+                for file, scored in zip(files, scores, strict=True)
+            ]
         if metrics is not None:
             watching.write_metrics(watched, metrics)
         if report is not None:
@@ -95,6 +116,32 @@ def watch(
         terminal.show_files(console, {**written, "metrics": metrics, "report": report})
     if watched.alarm:
         raise typer.Exit(terminal.ExitCode.DOES_NOT_HOLD)
+
+
+def _judged(certificate: Path, scores: str) -> list[str]:
+    """Say with which risks a judge helps: those for which its file has a column."""
+    names = Problem.from_dict(Certificate.load(certificate).problem).names
+    known = column_names(scores)
+    return [name for name in names if name in known]
+
+
+def _paired(files: list[str], scores: list[str]) -> list[str | None]:
+    """Find the judge's file for each file of labels: the one of the same name, or the only one."""
+    if not scores:
+        return [None] * len(files)
+    if len(files) == len(scores) == 1:
+        return list(scores)
+    named = {Path(score).stem: score for score in scores}
+    found = [named.get(Path(file).stem) for file in files]
+    odd = next((file for file, score in zip(files, found, strict=True) if score is None), None)
+    if odd is not None or len(named) != len(scores) or len(scores) != len(files):
+        raise TableError(
+            f"Every file of labels has a file of the judge's scores of the same name, but there "
+            f"are {len(files)} and {len(scores)}"
+            f"{'' if odd is None else f', and none for {odd!r}'}. Give one for each, or leave "
+            f"--judge out."
+        )
+    return found
 
 
 def _files(pattern: str) -> list[str]:

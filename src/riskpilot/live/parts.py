@@ -78,12 +78,12 @@ def ledger(status: Status) -> str:
             str(question.use),
             f"{question.spend:g}",
             _moment(question.created),
-            html.escape(question.problem),
             html.escape(_outcome(question)),
+            html.escape(question.problem),
         ]
         for question in status.questions[-_MOST_ROWS:]
     ]
-    heads = ["question", "share of delta", "when", "asked", "certified"]
+    heads = ["question", "share of delta", "when", "certified", "asked"]
     words = f"{status.spent:g} of delta has been spent."
     table = _table(heads, rows, len(status.questions))
     return _section("The ledger", f"<p>{words}</p>{table}")

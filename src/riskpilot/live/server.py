@@ -27,7 +27,7 @@ from riskpilot.errors import RiskpilotError
 from riskpilot.live.page import write_live_page
 from riskpilot.live.snapshot import snapshot_of, version_of
 from riskpilot.plots import asset
-from riskpilot.study import still
+from riskpilot.study import StorageUnreachableError, hurried, still
 
 _LOOK_SECONDS = 0.5  # however many pages are open, the storage is read no more often than this
 _HEADERS = {
@@ -79,7 +79,7 @@ def serve(
     still(study)  # what cannot be read is refused here, not in a browser
     with _listening(host, port) as listener:
         place, number = listener.getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
+        shown = _shown(host, place)
         page = application(study, [host, "localhost", socket.gethostname()])
         settings = uvicorn.Config(page, log_level="error", access_log=False, lifespan="off")
         server = uvicorn.Server(settings)
@@ -87,8 +87,7 @@ def serve(
         def stop() -> None:
             server.should_exit = True
 
-        is_local = ipaddress.ip_address(place.partition("%")[0]).is_loopback
-        ready(Served(f"http://{shown}:{number}", is_local, stop))
+        ready(Served(f"http://{shown}:{number}", _numeric(place).is_loopback, stop))
         server.run(sockets=[listener])
 
 
@@ -112,6 +111,8 @@ def application(study: optuna.Study, names: Iterable[str] = ("localhost",)) -> S
     def page(request: Request) -> Response:
         try:
             name, content = kept.page()
+        except StorageUnreachableError:
+            return PlainTextResponse("The storage of the study does not answer.", 503)
         except RiskpilotError as error:
             return PlainTextResponse(str(error), 503)
         return _answer(request, content, "text/html", name)
@@ -134,7 +135,8 @@ class _Kept:
         with self._turn:
             if time.monotonic() - self._looked < _LOOK_SECONDS:
                 return self._page
-            now = still(self._study)
+            with hurried():  # a worker waits for its storage; whoever looks asks again
+                now = still(self._study)
             name = version_of(now)
             if name != self._page[0]:
                 self._page = name, write_live_page(snapshot_of(now), name).encode()
@@ -197,6 +199,18 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except (OSError, ValueError) as error:
         raise unusable_address(host, port, error) from error
+
+
+def _shown(host: str, place: str) -> str:
+    """Write the host of a page as it stands in an address; all addresses go by the own name."""
+    if _numeric(place).is_unspecified:
+        return socket.gethostname()
+    return f"[{host}]" if ":" in host else host
+
+
+def _numeric(place: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Read the numeric address of a socket, which may name its network card."""
+    return ipaddress.ip_address(place.partition("%")[0])
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from riskpilot.losses.beside import digest_of_numbers
 from riskpilot.losses.counts import CountedLosses
 from riskpilot.losses.deployed import DeployedLosses, read_deployed
+from riskpilot.losses.deployed_scores import read_deployed_scores
 from riskpilot.losses.evaluation import (
     Evaluation,
     LossMapping,
@@ -19,7 +20,13 @@ from riskpilot.losses.intake import (
     plain_array,
     same_number,
 )
-from riskpilot.losses.judges import JudgeMapping, JudgeScores, judged_risks, read_judge
+from riskpilot.losses.judges import (
+    JudgeMapping,
+    JudgeScores,
+    check_judged,
+    judged_risks,
+    read_judge,
+)
 from riskpilot.losses.labels import (
     IDS,
     LabelTable,
@@ -30,7 +37,7 @@ from riskpilot.losses.labels import (
     score_name,
     some_labels,
 )
-from riskpilot.losses.leakage import check_disjoint, check_memory
+from riskpilot.losses.leakage import check_disjoint, check_memory, check_unseen
 from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
 from riskpilot.losses.ranges import as_given
@@ -65,9 +72,11 @@ __all__ = [
     "as_read",
     "calibration_losses",
     "check_disjoint",
+    "check_judged",
     "check_losses",
     "check_memory",
     "check_names",
+    "check_unseen",
     "digest_of_labels",
     "digest_of_numbers",
     "free_objective_alone",
@@ -80,6 +89,7 @@ __all__ = [
     "parted",
     "plain_array",
     "read_deployed",
+    "read_deployed_scores",
     "read_example_ids",
     "read_fresh",
     "read_ids",

@@ -1,6 +1,6 @@
 """Validation and calibration must not share examples: what is refused, and where."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from scipy.special import gammaln
@@ -32,6 +32,21 @@ def check_disjoint(
                 f"Validation and calibration must not share examples, but the losses of {name!r} "
                 f"are the same {losses.n_examples} numbers in both. Split the data once, before "
                 f"anything is trained or chosen, and pass each part where it belongs."
+            )
+
+
+def check_unseen(calibration: CalibrationLosses, seen: Mapping[str, Collection[str]]) -> None:
+    """Refuse calibration losses that an earlier study searched by.
+
+    ``seen``: by risk, the digests of the validation losses of the earlier study's configurations.
+    """
+    for name, digests in seen.items():
+        losses = calibration.risks[name]
+        if any(row.hex() in digests for row in losses.row_digests) and not _could_coincide(losses):
+            raise LeakageError(
+                f"Calibration examples must not have been seen by the search, but the losses of "
+                f"{name!r} are validation losses of the study that this one was started from. "
+                f"Calibrate on other examples, or leave warm_start out."
             )
 
 

@@ -2,15 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from riskpilot.common import FloatArray
 from riskpilot.plots.points import escaped
-from riskpilot.plots.style import BLUE, GREEN, GREY, LIMIT_LINE, ORANGE, RED, SKY, styled
+from riskpilot.plots.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    LIMIT_LINE,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    styled,
+)
 
-_COLOURS = (BLUE, ORANGE, GREEN, SKY, "#CC79A7", GREY)
+_COLOURS = (BLUE, ORANGE, GREEN, SKY, PURPLE, GREY)
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross")
 _BAND = 0.18
 
 
@@ -53,7 +65,6 @@ def risk_course(title: str, limit: float, courses: Sequence[Course]) -> go.Figur
         Labels from left to right.
     """
     figure, first = go.Figure(), courses[0]
-    colours = {course.name: _COLOURS[i % len(_COLOURS)] for i, course in enumerate(courses)}
     x, (low, high) = _steps(first), (_steps_of(first.lower), _steps_of(first.upper))
     figure.add_scatter(
         x=[*x, *x[::-1]],
@@ -62,18 +73,16 @@ def risk_course(title: str, limit: float, courses: Sequence[Course]) -> go.Figur
         fill="toself",
         mode="lines",
         line={"width": 0},
-        fillcolor=colours[first.name],
+        fillcolor=_COLOURS[0],
         opacity=_BAND,
         hoverinfo="skip",
     )
-    for course in courses:
+    for i, course in enumerate(courses):
         figure.add_scatter(
             x=[(start + stop) / 2 for start, stop in zip(course.starts, course.stops, strict=True)],
             y=course.mean,
             name=escaped(course.name),
-            mode="lines+markers",
-            marker={"size": 5},
-            line={"color": colours[course.name], "width": 2},
+            **_drawn(i),
             text=[
                 f"labels {start + 1:,} to {stop:,}, until {escaped(time)}"
                 for start, stop, time in zip(course.starts, course.stops, course.times, strict=True)
@@ -107,8 +116,7 @@ def evidence_course(courses: Sequence[Course]) -> go.Figure:
             x=list(course.stops),
             y=np.clip(course.evidence, 1e-3, 1e3),
             name=escaped(course.name),
-            mode="lines",
-            line={"color": _COLOURS[i % len(_COLOURS)], "width": 2},
+            **_drawn(i),
             text=[escaped(time) for time in course.times],
             hovertemplate="label %{x:,}, %{text}<br>%{y:.3g} of what raises an alarm<extra>"
             + escaped(course.name)
@@ -119,6 +127,15 @@ def evidence_course(courses: Sequence[Course]) -> go.Figure:
     figure.update_xaxes(title_text="labels", rangemode="tozero")
     figure.update_yaxes(title_text="evidence (alarm at 1)", type="log", dtick=1)
     return styled(figure, "The evidence", height=380)
+
+
+def _drawn(i: int) -> dict[str, Any]:
+    """Choose colour and markers of the course in place ``i``."""
+    return {
+        "mode": "lines+markers",
+        "marker": {"size": 6, "symbol": _SYMBOLS[i % len(_SYMBOLS)]},
+        "line": {"color": _COLOURS[i % len(_COLOURS)], "width": 2},
+    }
 
 
 def _steps(course: Course) -> list[int]:

@@ -52,7 +52,10 @@ def search_history(validation: ValidationLosses, background: Background | None =
                 shown = {"line": LIMIT_LINE, "exclude_empty_subplots": False}
                 figure.add_hline(y=risk.limit, **shown, **place)
                 feasible &= y <= risk.limit
-        for kind, mask, colour in (("initial", pool, GREY), ("proposed", ~pool, BLUE)):
+        for kind, mask, colour, symbol in (
+            ("initial", pool, GREY, "circle"),
+            ("proposed", ~pool, BLUE, "square"),
+        ):
             if search is None and kind == "initial":
                 continue
             figure.add_scatter(
@@ -64,7 +67,7 @@ def search_history(validation: ValidationLosses, background: Background | None =
                 mode="markers",
                 text=kept(labels, mask),
                 hovertemplate=f"%{{text}}<br>{escaped(title)} %{{y:.4g}}<extra></extra>",
-                marker={"size": 7, "color": colour},
+                marker={"size": 7, "color": colour, "symbol": symbol},
                 **place,
             )
         figure.update_yaxes(title_text=escaped(title), **place)

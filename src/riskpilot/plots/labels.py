@@ -136,7 +136,11 @@ def labels_ahead(
             legendgroup="paths",
             showlegend=i == 0,
             hoverinfo="skip",
-            line={"color": GREEN if len(crossed) else SKY, "width": 1},
+            line={
+                "color": GREEN if len(crossed) else SKY,
+                "width": 1,
+                "dash": "solid" if len(crossed) else "dot",
+            },
         )
     figure.add_hline(y=limit, line=LIMIT_LINE)
     figure.add_scatter(

@@ -17,12 +17,12 @@ from riskpilot.guarantee import (
     unit_risk,
 )
 from riskpilot.plots.points import escaped
-from riskpilot.plots.style import GREY, RED, styled
+from riskpilot.plots.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, styled
 from riskpilot.problem import Problem, Risk
 
 _MARGINS = (0.5, 0.7, 0.8, 0.9)
 # From the safest to the closest: light blue to orange, apart also in grey.
-_COLOURS = ("#56B4E9", "#0072B2", "#009E73", "#E69F00", "#CC79A7", "#D55E00")
+_COLOURS = (SKY, BLUE, GREEN, ORANGE, PURPLE, RED)
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
 

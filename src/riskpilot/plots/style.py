@@ -6,9 +6,11 @@ import plotly.graph_objects as go
 
 from riskpilot.errors import PlotError, shown
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart; markers differ in shape, too.
-BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8A8A8A"
-SKY = "#56B4E9"
+# Okabe and Ito's colours, which colour-blind readers can tell apart, and a grey that is darker than
+# what green and purple look like to some of them; markers differ in shape, too.
+BLUE, ORANGE, GREEN, RED, SKY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9"
+PURPLE, GREY = "#CC79A7", "#686868"
+PALETTE = (BLUE, ORANGE, GREEN, RED, SKY, PURPLE, GREY)
 
 # How a limit is drawn, and what shades a region of interest behind everything else.
 LIMIT_LINE = {"color": RED, "width": 2}
@@ -78,7 +80,7 @@ def template(theme: str) -> go.layout.Template:
             "yaxis": axis,
             "hoverlabel": {"align": "left", "font": {"family": _FONT}},
             "legend": {"bgcolor": "rgba(0,0,0,0)"},
-            "colorway": [BLUE, ORANGE, GREEN, RED, SKY, "#CC79A7", GREY],
+            "colorway": list(PALETTE),
             "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": GREY, "activecolor": BLUE},
         }
     )

@@ -261,7 +261,7 @@ def _draw_evaluated(figure: go.Figure, scene: _Scene, i: int, place: dict[str, A
     pool = np.array(scene.search.pool if scene.search else [True] * len(y), dtype=bool)
     kinds = [("initial" if scene.search else "evaluated", pool, GREY, "circle")]
     if scene.search:
-        kinds.append(("proposed", ~pool, BLUE, "circle"))
+        kinds.append(("proposed", ~pool, BLUE, "square"))
     for name, mask, colour, symbol in kinds:
         figure.add_scatter(
             x=x[mask],
@@ -289,9 +289,9 @@ def _draw_tested(
     """Draw rings around what was tested, and a star on the choice."""
     order = np.array(tested.order, dtype=int)
     numbers = _numbers(tested)
-    for name, mask, colour in (
-        ("certified", tested.passed, GREEN),
-        ("tested, not certified", ~tested.passed, SKY),
+    for name, mask, colour, symbol in (
+        ("certified", tested.passed, GREEN, "circle-open"),
+        ("tested, not certified", ~tested.passed, SKY, "square-open"),
     ):
         positions = np.flatnonzero(mask)
         figure.add_scatter(
@@ -306,7 +306,7 @@ def _draw_tested(
             cliponaxis=False,  # numbers at the edge are whole
             customdata=positions + 1,
             hovertemplate=f"number %{{customdata}} in the test<extra>{name}</extra>",
-            marker={"color": colour, "size": 13, "symbol": "circle-open", "line": {"width": 1.8}},
+            marker={"color": colour, "size": 13, "symbol": symbol, "line": {"width": 1.8}},
             showlegend=show,
             **place,
         )

@@ -11,7 +11,7 @@ from riskpilot.search.model import (
     smoothed_values,
     values_and_variances,
 )
-from riskpilot.search.outlook import Outlook, outlook
+from riskpilot.search.outlook import Outlook, best_rows, outlook
 from riskpilot.search.pools import Pool, default_pool_size, uniform
 from riskpilot.search.racing import (
     Guess,
@@ -31,6 +31,7 @@ from riskpilot.search.strategies import (
     check_hedge,
     without_limits,
 )
+from riskpilot.search.surrogate import Surrogate
 
 __all__ = [
     "GUIDED",
@@ -47,6 +48,8 @@ __all__ = [
     "Reference",
     "Scale",
     "Strategy",
+    "Surrogate",
+    "best_rows",
     "check_delta_prime",
     "check_hedge",
     "default_pool_size",

@@ -3,7 +3,7 @@
 Objectives are columns: the c risks in the problem's order, then the free objective.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from riskpilot.common.arrays import FloatArray
 from riskpilot.losses import ValidationLosses
 from riskpilot.search import surrogate
+from riskpilot.search.believed import Believed, fit_believing
 from riskpilot.search.surrogate import Surrogate
 
 # A surrogate rests on at most so many observations: one proposal then takes a fraction of a second,
@@ -47,7 +48,7 @@ class Model:
     """One surrogate per objective, fitted to the observations."""
 
     observations: Observations
-    surrogates: tuple[Surrogate, ...]
+    surrogates: tuple[Surrogate | Believed, ...]
 
     def means(self, x: FloatArray) -> FloatArray:
         """Compute the posterior means at ``x``, shape (n, d); returns shape (n, c + 1)."""
@@ -59,16 +60,19 @@ class Model:
         return np.column_stack([m for m, _ in pairs]), np.column_stack([s for _, s in pairs])
 
 
-def fit_model(observations: Observations) -> Model:
+def fit_model(observations: Observations, earlier: Sequence[Surrogate] | None = None) -> Model:
     """Fit a surrogate to every objective, with the noise of its observations where it is known.
+
+    ``earlier``: those of an earlier study, which are believed as far as they prove right.
 
     Time grows with the cube of the number of observations and memory with its square; where there
     are more than `MOST_OBSERVATIONS`, `representative_rows` says which of them to take.
     """
-    x = observations.x
-    return Model(
-        observations, tuple(surrogate.fit(x, *column) for column in _columns(observations))
-    )
+    x, columns = observations.x, list(_columns(observations))
+    if earlier is None:
+        return Model(observations, tuple(surrogate.fit(x, *column) for column in columns))
+    believed = [fit_believing(x, *c, before) for c, before in zip(columns, earlier, strict=True)]
+    return Model(observations, tuple(believed))
 
 
 def smoothed_values(observations: Observations, most: int = MOST_OBSERVATIONS) -> FloatArray:

@@ -55,11 +55,12 @@ def outlook(
 ) -> Outlook:
     """Look ahead from what a fitted model knows.
 
-    ``x``: points that cover the space, (n, d); ``numbers``: the trials of the observations.
+    ``x``: points that cover the space, (n, d); ``numbers``: the whole trials, which are the
+    first of the observations.
     """
     transform = chance_to_pass(region, 0.0)
     front = posterior_front(model)
-    # Evaluations under way come behind the finished ones; what they show is not known yet.
+    # Behind them come those that were stopped and those under way, which are no candidates yet.
     finished = front[: len(numbers)]
     passing = np.prod(1 - transform(finished)[:, :-1], axis=1)
     best = int(np.argmin(np.where(passing >= 0.5, finished[:, -1], np.inf)))
@@ -82,3 +83,19 @@ def outlook(
         free_chance=float(passing[best]) if is_likely else None,
         trial=numbers[best] if is_likely else None,
     )
+
+
+def best_rows(values: FloatArray, region: Sequence[Interval], n: int) -> list[int]:
+    """Choose up to ``n`` of some evaluations that are worth most together, best first.
+
+    ``values``: their objectives, shape (rows, c + 1); ``region``: what passes.
+    """
+    points = chance_to_pass(region, 0.0)(values)
+    reference = np.append(np.ones(len(region)), values[:, -1].max())
+    chosen: list[int] = []
+    for _ in range(n):
+        gains = improvement_over(points[chosen], reference)(points)
+        if gains.max() <= 0:
+            break
+        chosen.append(int(gains.argmax()))
+    return chosen

@@ -66,6 +66,17 @@ class Surrogate:
         std = np.sqrt(np.maximum(variance, 0.0))
         return self.offset + self.scale * (cross @ self.weights), self.scale * std
 
+    def foresight(self) -> float:
+        """Compute the log density with which every observation is foretold by all others.
+
+        Of a process this follows from the inverse of the covariance of the observations.
+        """
+        inverse, _ = dpotri(self.factor, lower=1)
+        precision = inverse.diagonal()
+        misses = self.weights / precision
+        densities = np.log(precision) / 2 - precision * misses**2 / 2 - math.log(self.scale)
+        return float(densities.sum())
+
     def _covariance(self, x: FloatArray) -> FloatArray:
         """Compute covariances between the objective at ``x`` and at the observations.
 

@@ -6,9 +6,16 @@ from typing import Any
 
 import numpy.typing as npt
 
-from riskpilot.common import Array, FloatArray
+from riskpilot.common import Array, FloatArray, card
 from riskpilot.errors import ProblemError
-from riskpilot.guarantee import Background, Question, config_of, fixed_sequence, freeze_plan
+from riskpilot.guarantee import (
+    Background,
+    Question,
+    config_in_words,
+    config_of,
+    fixed_sequence,
+    freeze_plan,
+)
 from riskpilot.losses import LossMapping, ValidationLosses, number_array, text_array
 from riskpilot.problem import Problem
 from riskpilot.selection.from_table import (
@@ -17,6 +24,8 @@ from riskpilot.selection.from_table import (
     named_configs,
     seen_losses,
 )
+
+_SHOWN = 12  # candidates on a card
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,6 +74,19 @@ class FrozenPlan:
         return (
             f"FrozenPlan({self.problem} {len(self.candidates)} of {n} configurations are tested.)"
         )
+
+    def _repr_html_(self) -> str:
+        plan, n = self.question.plan, self.validation.n_configs
+        lines = [
+            str(self.problem),
+            f"{len(self.candidates):,} of {n:,} configurations will be tested, in this order.",
+        ]
+        rows = [
+            (i + 1, config_in_words(config, 60), float(plan.free[i]))
+            for i, config in enumerate(self.candidates[:_SHOWN])
+        ]
+        head = ("number in the test", "candidate", f"{self.problem.minimize}, validation")
+        return card("Frozen plan", lines, head=head, rows=rows)
 
 
 def freeze(

@@ -36,10 +36,12 @@ from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.study.space import Space, check_choices, from_unit, n_values, to_unit
 from riskpilot.study.status import QuestionStatus, RiskStatus, Status, study_status
 from riskpilot.study.storages import (
+    StorageUnreachableError,
     as_storage,
     exclusive,
     existing_storage,
     file_lock,
+    hurried,
     silent_trials,
 )
 from riskpilot.study.telling import tell
@@ -58,6 +60,7 @@ __all__ = [
     "Space",
     "Status",
     "StopWhenSettled",
+    "StorageUnreachableError",
     "adopt",
     "as_storage",
     "attributes_of",
@@ -77,6 +80,7 @@ __all__ = [
     "from_unit",
     "gain_in_words",
     "hide_password",
+    "hurried",
     "is_storage",
     "ledger",
     "load_study",

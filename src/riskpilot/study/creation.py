@@ -25,6 +25,7 @@ from riskpilot.study.kept.attributes import (
     write_problem,
     write_settings,
 )
+from riskpilot.study.kept.earlier import EARLIER_KEY, write_earlier
 from riskpilot.study.kept.loss_store import attach_store, chosen_store
 from riskpilot.study.kept.trials import trials_of
 from riskpilot.study.sampler import LARGEST_SEED, sampler_for
@@ -36,6 +37,7 @@ from riskpilot.study.storages import (
     hide_password,
     open_storage,
 )
+from riskpilot.study.warm_start import read_earlier
 
 logging.getLogger("riskpilot").addHandler(logging.NullHandler())  # quiet until somebody listens
 
@@ -51,6 +53,7 @@ def create_study(
     n_calibration: int | None = None,
     artifact_store: Any = None,
     load_if_exists: bool = False,
+    warm_start: optuna.Study | None = None,
 ) -> optuna.Study:
     """Make an Optuna study for a problem, searched by a `GuidedSampler` unless another is given.
 
@@ -79,6 +82,11 @@ def create_study(
         without a storage.
     load_if_exists : bool, default False
         Whether the study of this name is continued where there is one; else that is an error.
+    warm_start : optuna.Study, optional
+        An earlier study with the same parameters, risks and free objective, on other data. What was
+        best there is tried first, and its validation results help the search as far as they prove
+        right. Its calibration losses are not read. A study that is continued stays as it was
+        made.
 
     Returns
     -------
@@ -89,7 +97,8 @@ def create_study(
     ------
     StudyError
         If an argument is not of its kind, the storage cannot be opened, or a study of this name is
-        there and is not to be continued, or has another problem.
+        there and is not to be continued, or has another problem; or if ``warm_start`` has other
+        risks.
 
     Examples
     --------
@@ -104,6 +113,7 @@ def create_study(
             f'Write create_study(Problem([Risk("error", limit=0.1)], minimize="cost")).'
         )
     first = None if safe is None else _enqueued(safe)
+    earlier = None if warm_start is None else read_earlier(problem, warm_start)
     _check_place(storage, study_name, sampler, load_if_exists)
     _check_numbers(seed, n_calibration)
     with clear_errors(storage):
@@ -135,6 +145,8 @@ def create_study(
         with clear_errors(storage), exclusive(study, "ledger"):
             if PROBLEM_KEY not in attributes_of(study):
                 _check_new(study, problem)
+                if earlier is not None:
+                    write_earlier(study, earlier)
                 _write(study, problem, seed, n_calibration, first)
     attach_store(study, store)
     return _continued(study, problem, sampler)
@@ -228,7 +240,7 @@ def _check_new(study: optuna.Study, problem: Problem) -> None:
     trials yet, and no attributes but its settings.
     """
     has_trials = bool(study.get_trials(deepcopy=False))
-    foreign = attributes_of(study).keys() - {SETTINGS_KEY}
+    foreign = attributes_of(study).keys() - {SETTINGS_KEY, EARLIER_KEY}
     if has_trials or foreign or len(study.directions) != 1 + len(problem.risks):
         raise StudyError(
             f"create_study goes on with studies that riskpilot made, but the study "

@@ -16,6 +16,7 @@ from riskpilot.selection import Selection
 from riskpilot.study.adopting import add_copy
 from riskpilot.study.creation import create_study
 from riskpilot.study.kept.attributes import problem_of
+from riskpilot.study.kept.earlier import copy_earlier
 from riskpilot.study.kept.loss_store import store_of
 from riskpilot.study.kept.trial_losses import read_validation
 from riskpilot.study.kept.trials import finished
@@ -119,6 +120,7 @@ def recertify(
         again.set_user_attr(
             ORIGIN_KEY, {"study": study.study_name, "questions": len(ledger(study))}
         )
+        copy_earlier(study, again)
         recorder = Recorder(again, asked)
         for trial in trials:
             table = _recorded(study, stored, trial) if seen is None else seen(trial)

@@ -2,7 +2,7 @@
 
 import itertools
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from riskpilot.search import (
     without_limits,
 )
 from riskpilot.study.kept.attributes import problem_of, settings_of
+from riskpilot.study.kept.earlier import Earlier, earlier_of
 from riskpilot.study.kept.trials import (
     PROPOSAL_KEY,
     finished_with_losses,
@@ -47,7 +48,7 @@ from riskpilot.study.storages import (
     set_trial_state,
     set_trial_system_attr,
 )
-from riskpilot.study.survey import Survey, branched_space, evaluated, survey, with_pending
+from riskpilot.study.survey import Survey, branched_space, survey, tried_first, with_pending
 
 LARGEST_SEED = 2**64 - 1
 # No study has more trials than this; a larger pool would only fill the memory.
@@ -162,8 +163,13 @@ class GuidedSampler(BaseSampler):
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         trials = trials_of(study)
-        space = study_space(study, trials)
-        if trial.number < self._pool_size(space) or not _enough(trials):
+        earlier, space = earlier_of(study), study_space(study)
+        if earlier is not None:
+            earlier.check_space(space)
+            space = dict(earlier.space)
+            if tried_first(earlier, trial.number, trials) is not None:
+                return space
+        if trial.number < self._pool_size(study, space) or not _enough(trials):
             return {}
         return space
 
@@ -172,16 +178,20 @@ class GuidedSampler(BaseSampler):
     ) -> dict[str, Any]:
         if not search_space:
             return {}
+        earlier = earlier_of(study)
+        if earlier is not None:
+            first = tried_first(earlier, trial.number, trials_of(study))
+            if first is not None:
+                return dict(first)
         # The limits may have been set since the sampler was made.
         problem = problem_of(study, otherwise=self._problem)
         rng = self._rng(trial, "proposal")
         with one_thread():
             # Other workers need not wait while this one reads the trials and fits its surrogates.
             others = [other for other in trials_of(study) if other.number != trial.number]
-            done = evaluated(others)
-            space = branched_space(done, search_space)
+            space = branched_space(others, search_space, earlier)
             cover = space.cover(rng)
-            fitted = self._survey(done, problem, space, cover)
+            fitted = self._survey(others, problem, space, cover, earlier)
             while True:
                 # One worker at a time decides: the next one sees this proposal before it does.
                 with exclusive(study) as is_held:
@@ -212,7 +222,9 @@ class GuidedSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        size = self._pool_size(study_space(study, trials_of(study)))
+        if (earlier := earlier_of(study)) is not None:
+            earlier.check_space({param_name: param_distribution})
+        size = self._pool_size(study, study_space(study))
         rng = self._rng(None, param_name)
         pool = self._strategy.pool if trial.number < size else uniform
         # A safe configuration that was enqueued first takes the place of the lowest values.
@@ -234,20 +246,20 @@ class GuidedSampler(BaseSampler):
             None where there are too few trials.
         """
         trials = trials_of(study)
-        search_space = study_space(study, trials)
+        search_space = study_space(study)
         done = finished_with_losses(trials)
         if not search_space or len(done) < 2:
             return None
-        learned = evaluated(trials)
-        space = branched_space(learned, search_space)
+        earlier = earlier_of(study)
+        space = branched_space(trials, search_space, earlier)
         cover = space.cover(np.random.default_rng(self._seed))
-        fitted = self._survey(learned, problem, space, cover)
+        fitted = self._survey(trials, problem, space, cover, earlier)
         means = fitted.model.means(fitted.space.encode(cover))
         known = (fitted.region, means, fitted.model.observations.values)
         reference = self._strategy.reference(*known)
         if not np.isfinite(reference).all():  # soft edges: draw where the paper's would be
             reference = guided_reference(*known)
-        size = self._pool_size(search_space)
+        size = self._pool_size(study, search_space)
         return SearchOutline(
             intervals=tuple(fitted.region),
             reference=tuple(map(float, reference)),
@@ -268,30 +280,30 @@ class GuidedSampler(BaseSampler):
             None where there are too few trials, or open limits.
         """
         problem = problem_of(study, otherwise=self._problem)
-        trials = trials_of(study)
-        search_space = study_space(study, trials)
-        done = evaluated(trials)
-        if problem.has_open_limits or not search_space:
-            return None
-        if len(done) < max(self._pool_size(search_space), 2):
+        trials, search_space = trials_of(study), study_space(study)
+        pool = self._pool_size(study, search_space)
+        n_done = sum(map(was_evaluated, trials))
+        if problem.has_open_limits or not search_space or n_done < max(pool, 2):
             return None
         with one_thread():
-            space = branched_space(done, search_space)
+            earlier = earlier_of(study)
+            space = branched_space(trials, search_space, earlier)
             cover = space.cover(np.random.default_rng(self._seed))
-            known = with_pending(self._survey(done, problem, space, cover), trials)
+            known = with_pending(self._survey(trials, problem, space, cover, earlier), trials)
             x = known.space.encode(cover)
-            return outlook(known.model, known.region, x, self._strategy, known.fitted)
+            return outlook(known.model, known.region, x, self._strategy, known.whole)
 
     def _survey(
         self,
-        done: Sequence[FrozenTrial],
+        trials: Sequence[FrozenTrial],
         problem: Problem,
         space: Space,
         cover: FloatArray,
+        earlier: Earlier | None = None,
         most: int = MOST_OBSERVATIONS,
     ) -> Survey:
         """Fit surrogates to at most so many finished trials, and find the region of interest."""
-        return survey(done, problem, space, cover, self._region, most)
+        return survey(trials, problem, space, cover, self._region, most, earlier)
 
     def _region(self, validation: ValidationLosses, n_calibration: int | None) -> list[Interval]:
         """Compute the region of interest, for as many calibration examples as evaluations bring."""
@@ -304,11 +316,12 @@ class GuidedSampler(BaseSampler):
             doubt=self._doubt,
         )
 
-    def _pool_size(self, space: dict[str, BaseDistribution]) -> int:
-        """Return the size of the initial pool."""
+    def _pool_size(self, study: optuna.Study, space: Mapping[str, BaseDistribution]) -> int:
+        """Return the size of the initial pool: half of it where an earlier study shows the rest."""
         if self._n_startup_trials is not None:
             return self._n_startup_trials
-        return default_pool_size(len(space))
+        size = default_pool_size(len(space))
+        return size if earlier_of(study) is None else max(2, (size + 1) // 2)
 
     def _rng(self, trial: FrozenTrial | None, purpose: str) -> np.random.Generator:
         """Make the generator of one draw, from the seed, the purpose and the trial's number."""

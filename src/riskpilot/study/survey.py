@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -20,6 +21,7 @@ from riskpilot.search import (
     representative_rows,
     values_and_variances,
 )
+from riskpilot.study.kept.earlier import Earlier
 from riskpilot.study.kept.records import Record, record_of, validation_of
 from riskpilot.study.kept.remembered import Remembered
 from riskpilot.study.kept.stopped import stopped_of, was_stopped
@@ -35,8 +37,8 @@ class Survey:
     """All that a proposal needs.
 
     ``tried``: the points that were evaluated, or will bring nothing new, shape (n, d); ``known``:
-    the numbers of the trials whose results were there when the model was fitted; ``fitted``: the
-    numbers of those that it was fitted to, in the order of its observations.
+    the numbers of the trials whose results were there when the model was fitted; ``whole``: the
+    numbers of the whole evaluations that it was fitted to, which are its first observations.
     """
 
     space: Space
@@ -44,30 +46,57 @@ class Survey:
     region: list[Interval]
     tried: FloatArray
     known: frozenset[int]
-    fitted: tuple[int, ...]
+    whole: tuple[int, ...]
 
 
 def branched_space(
-    done: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
+    trials: Iterable[FrozenTrial],
+    search_space: Mapping[str, BaseDistribution],
+    earlier: Earlier | None = None,
 ) -> Space:
-    """Return a space that knows which parameters are active where, as finished trials show it."""
-    return Space(search_space).learned_from(_points(done, search_space))
+    """Return a space that knows which parameters are active where, as finished trials show it.
+
+    Those of an earlier study show it, too; the space then has all of its parameters.
+    """
+    if earlier is not None:
+        points = _points(_evaluated(trials), earlier.space)
+        return Space(earlier.space).learned_from(np.vstack([earlier.points, points]))
+    return Space(search_space).learned_from(_points(_evaluated(trials), search_space))
+
+
+def tried_first(
+    earlier: Earlier, number: int, trials: Iterable[FrozenTrial]
+) -> Mapping[str, Any] | None:
+    """Return what was best in an earlier study, for a trial that is to try it; else None.
+
+    The trial before them tries what is safe, and shows whether the earlier study is to be trusted.
+    """
+    if not 0 < number <= len(earlier.first):
+        return None
+    done = _evaluated(trials)
+    if done:
+        values = np.array([_values(trial) for trial in done])
+        if not earlier.agrees_with(_points(done, earlier.space), values):
+            return None
+    return earlier.first[number - 1]
 
 
 def survey(
-    done: Sequence[FrozenTrial],
+    trials: Sequence[FrozenTrial],
     problem: Problem,
     space: Space,
     cover: FloatArray,
     region_of: Region,
     most: int = MOST_OBSERVATIONS,
+    earlier: Earlier | None = None,
 ) -> Survey:
     """Fit surrogates to what finished trials show, and compute the region of interest.
 
-    ``done``: the trials that `evaluated` found; those that are not finished are left to
-    `with_pending`. ``cover``: points that cover the space, (n, d). Of more than ``most`` trials,
-    those that tell most are fitted.
+    ``cover``: points that cover the space, (n, d). Of more than ``most`` trials, those that tell
+    most are fitted. Trials that are not finished are left to `with_pending`. ``earlier``: what an
+    earlier study showed.
     """
+    done = _evaluated(trials)
     points = _points(done, space.distributions)
     x = space.encode(points)
     rows = _rows(problem, done, x, space.encode(cover), region_of, most)
@@ -86,11 +115,11 @@ def survey(
     )
     return Survey(
         space,
-        fit_model(observations),
+        fit_model(observations, None if earlier is None else earlier.surrogates),
         region_of(validation, n_calibration_of(whole, None)),
         points,
         frozenset(trial.number for trial in done),
-        tuple(done[row].number for row in rows),
+        tuple(trial.number for trial in chosen[: len(whole)]),
     )
 
 
@@ -132,7 +161,7 @@ def _rows(
     return representative_rows(x, values, region, cover, most)
 
 
-def evaluated(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
+def _evaluated(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
     """Return the trials that a search learns from, whole evaluations first."""
     found = list(filter(was_evaluated, trials))
     return sorted(found, key=was_stopped)

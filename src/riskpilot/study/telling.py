@@ -16,6 +16,7 @@ from riskpilot.guarantee import is_whole
 from riskpilot.losses import Evaluation, ExampleIds, read_ids
 from riskpilot.problem import Problem
 from riskpilot.study.kept.attributes import SAFE_KEY, check_same_ids, keep_ids, problem_of
+from riskpilot.study.kept.earlier import earlier_of
 from riskpilot.study.kept.records import Record, record_of, validation_of
 from riskpilot.study.kept.trial_losses import store_evaluation
 from riskpilot.study.kept.trials import has_losses, trials_of
@@ -112,6 +113,9 @@ class Recorder:
         self._problem = problem
         self._ids = ExampleIds() if ids is None else ids
         self._unsent = UnsentRecords(study)
+        self._earlier = earlier_of(study)
+        if self._earlier is not None:
+            self._earlier.check_ids(self._ids)
         self._sizes: dict[str, int] = {}
 
     def write(self, trial: optuna.Trial | FrozenTrial, evaluation: object) -> Record:
@@ -146,7 +150,9 @@ class Recorder:
         # Losses go to the disk before anybody waits for a storage that is away.
         with contextlib.suppress(StorageUnreachableError), hurried():
             check_same_ids(self._study, self._ids)
-        record = store_evaluation(self._study, self._problem, evaluation, self._ids, **sizes)
+        record = store_evaluation(
+            self._study, self._problem, evaluation, self._ids, **sizes, earlier=self._earlier
+        )
         with contextlib.suppress(StorageUnreachableError), hurried():
             keep_ids(self._study, self._ids)
         return record

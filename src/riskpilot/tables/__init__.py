@@ -11,6 +11,8 @@ from riskpilot.tables.files import read_losses
 from riskpilot.tables.files import with_example as with_example
 from riskpilot.tables.labels import JudgeFile as JudgeFile
 from riskpilot.tables.labels import LabelFile as LabelFile
+from riskpilot.tables.labels import example_id as example_id
+from riskpilot.tables.labels import marked_fresh as marked_fresh
 from riskpilot.tables.labels import read_judge_file as read_judge_file
 from riskpilot.tables.labels import read_label_file as read_label_file
 from riskpilot.tables.local_files import LEDGER as LEDGER

@@ -63,7 +63,9 @@ def _assembled(
     file: str, rows: Any, trials: Sequence[int], names: Sequence[str], wanted: Wanted
 ) -> LabelFile:
     """Give every example a column in the order of the file, and every trial its row."""
-    texts = [_id(value) for value in np.ma.filled(np.ma.asarray(rows["e"], dtype=object), "")]
+    texts = [
+        example_id(value) for value in np.ma.filled(np.ma.asarray(rows["e"], dtype=object), "")
+    ]
     if "" in texts:
         raise TableError(
             f"{file!r}: every row names its example, which tells it from all others, but row "
@@ -71,7 +73,7 @@ def _assembled(
         )
     place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     row_of = {str(number): i for i, number in enumerate(trials)}
-    at = np.array([row_of.get(_id(value), -1) for value in rows["c"]], dtype=np.int64)
+    at = np.array([row_of.get(example_id(value), -1) for value in rows["c"]], dtype=np.int64)
     column = np.array([place[text] for text in texts], dtype=np.int64)
     shape = (len(trials), len(place))
     mine = at >= 0
@@ -101,10 +103,10 @@ def _assembled(
     return LabelFile(tuple(place), counts > 0, losses, beside)
 
 
-def _id(value: Any) -> str:
+def example_id(value: Any) -> str:
     """Write the id of an example: 7 and 7.0 are one, 7 and 07 are two.
 
-    >>> _id("7.0"), _id(" 7 "), _id("07"), _id("q7.0")
+    >>> example_id("7.0"), example_id(" 7 "), example_id("07"), example_id("q7.0")
     ('7', '7', '07', 'q7.0')
     """
     text = "" if value is None else str(value).strip()
@@ -146,14 +148,19 @@ def read_judge_file(
         )
     wanted = Wanted(judged, texts=(fresh,))
     file = read_label_file(path, trials, wanted, trial=trial, example=example)
-    marks = [str(mark).strip().lower() for mark in file.beside[fresh].tolist()]
-    odd = next((i for i, mark in enumerate(marks) if mark not in _MARKS), None)
+    column = {name: i for i, name in enumerate(file.examples)}
+    is_fresh = marked_fresh(path, fresh, file.beside[fresh], file.examples)
+    return JudgeFile(column, is_fresh, file.given, file.losses)
+
+
+def marked_fresh(path: str, name: str, marks: Array, examples: Sequence[str]) -> BoolArray:
+    """Read a column that says of each example whether it is never labelled."""
+    texts = [str(mark).strip().lower() for mark in marks.tolist()]
+    odd = next((i for i, text in enumerate(texts) if text not in _MARKS), None)
     if odd is not None:
         raise TableError(
-            f"{path!r}: the column {fresh!r} says true of examples that are never labelled and "
-            f"false of the others, but of example {file.examples[odd]!r} it says "
-            f"{file.beside[fresh][odd]!r}. Settle it for every example before the first label."
+            f"{path!r}: the column {name!r} says true of examples that are never labelled and "
+            f"false of the others, but of example {examples[odd]!r} it says {marks[odd]!r}. Settle "
+            f"it for every example before the first label."
         )
-    column = {name: i for i, name in enumerate(file.examples)}
-    is_fresh = np.array([_MARKS[mark] for mark in marks], dtype=bool)
-    return JudgeFile(column, is_fresh, file.given, file.losses)
+    return np.array([_MARKS[text] for text in texts], dtype=bool)

@@ -26,6 +26,13 @@ all of them together get the reserve, however long the watch lives. After a chan
 until the evidence since then is log(1 / (delta weight)). That grows with the logarithm of the
 number of restarts paid before, and good times pay few.
 
+Why a judge may help. Let F be a judge's score of the labelled example, and G the mean of its scores
+of fresh examples of the same moment that belong to this label alone. Given the past both have the
+same mean, whatever the judge is worth, and G is independent of the label. So x_t - rho (F - G) has
+the mean of x_t for every rho, and where F goes along with x_t it varies less. An account with a
+weight rho is multiplied by 1 + b_j (x_t - rho (F - G) - limit), which is positive for
+b_j < 1 / (limit + rho) and has a mean of at most 1 under H0. Some accounts have rho = 0 throughout.
+
 Where an account would overflow, which takes a capital far beyond any alarm, it is cut. That only
 lowers the capital.
 """
@@ -53,7 +60,11 @@ _CHUNK = 100_000  # numbers of one kind that are held at a time
 
 
 def update(
-    rule: Rule, state: State, values: npt.ArrayLike, weights: npt.ArrayLike | None = None
+    rule: Rule,
+    state: State,
+    values: npt.ArrayLike,
+    weights: npt.ArrayLike | None = None,
+    scores: npt.ArrayLike | None = None,
 ) -> State:
     """Take the next labels in the order in which they came.
 
@@ -70,6 +81,9 @@ def update(
     weights : array of shape (b, K), optional
         Weights of the labels as shares of the largest weight that there can be, in [0, 1]. Needed
         if the rule says that a stream has weights; those of other streams are passed over.
+    scores : array of shape (b, K), optional
+        Where the rule says that a judge helps: its score of each label less the mean of its scores
+        of the fresh examples that belong to this label alone, in [-1, 1]; 0 where there are none.
 
     Returns
     -------
@@ -94,7 +108,7 @@ def update(
     x = _checked_values(values, rule.n_streams)
     w = _checked_weights(rule, weights, x)
     accounts = Accounts(rule, state)
-    accounts.take(x, w)
+    accounts.take(x, w, _checked_scores(rule, scores, x))
     return accounts.state()
 
 
@@ -133,6 +147,22 @@ def _checked_values(values: npt.ArrayLike, n_streams: int) -> FloatArray:
             f"with low= and high= before the watch begins."
         )
     return x
+
+
+def _checked_scores(
+    rule: Rule, scores: npt.ArrayLike | None, values: FloatArray
+) -> FloatArray | None:
+    """Return the scores of a judge as an array of the shape of the values, if they can be used."""
+    if scores is None:
+        return None
+    found = np.asarray(scores, dtype=np.float64)
+    if found.shape != values.shape or not (np.abs(found) <= 1).all() or not rule.judged:
+        raise LossError(
+            f"Scores of a judge less those of fresh examples lie in [-1, 1] and have the shape of "
+            f"the values, {values.shape}, where a judge helps, but theirs is {found.shape}, or one "
+            f"lies outside. Give 0 where there are none."
+        )
+    return found
 
 
 def _checked_weights(rule: Rule, weights: npt.ArrayLike | None, x: FloatArray) -> FloatArray | None:
@@ -201,7 +231,9 @@ class Accounts:
         """Return the sums of each stream, shape (K, 5)."""
         return self._sums.copy()
 
-    def take(self, values: FloatArray, weights: FloatArray | None) -> None:
+    def take(
+        self, values: FloatArray, weights: FloatArray | None, scores: FloatArray | None = None
+    ) -> None:
         """Take some labels, shape (b, K), one after the other.
 
         They must be as `update` demands, and weights are 0 where a value does not count; nothing is
@@ -210,10 +242,13 @@ class Accounts:
         step = max(1, _CHUNK // self._rule.bet_array.size)
         for start in range(0, len(values), step):
             part = slice(start, start + step)
-            self._take(values[part], None if weights is None else weights[part])
+            w, z = (None if one is None else one[part] for one in (weights, scores))
+            self._take(values[part], w, z)
         self.rows += len(values)
 
-    def _take(self, values: FloatArray, weights: FloatArray | None) -> None:
+    def _take(
+        self, values: FloatArray, weights: FloatArray | None, scores: FloatArray | None
+    ) -> None:
         """Take so many labels that what is computed for all of them fits into memory."""
         limits, forgetting = self._rule.limit_array, self._rule.forgetting_array
         counted = ~np.isnan(values)
@@ -225,7 +260,10 @@ class Accounts:
             # the loss does, has a mean of at most the limit.
             above *= weights
             x = limits + above
-        factors = self._rule.bet_array * above[:, :, None]
+        gains = above[:, :, None]
+        if scores is not None:
+            gains = gains - self._rule.judge_array * np.where(counted, scores, 0.0)[:, :, None]
+        factors = self._rule.bet_array * gains
         factors += 1
         added = np.empty((*x.shape, N_SUMS))
         added[:, :, ROWS] = 1

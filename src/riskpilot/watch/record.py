@@ -1,6 +1,8 @@
 """All that a watch knows: what is watched, the bets, the past; written as signed JSON."""
 
-from dataclasses import asdict, dataclass
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from riskpilot.common import (
 )
 from riskpilot.errors import CertificateError, ProblemError, RiskpilotError, shown
 from riskpilot.guarantee import VERSIONS, Certificate, check_certificate, stamp
+from riskpilot.losses import check_judged
 from riskpilot.problem import Problem
 from riskpilot.watch.blocks import Block
 from riskpilot.watch.capital import Accounts
@@ -43,6 +46,8 @@ class Subject:
     """What is watched: what a watch needs of its certificate, and how it began.
 
     ``certificate``: its digest. ``asked``, ``groups``, ``config``, ``promise``: as it has them.
+    ``judged``: the risks with which a judge helps; ``entropy``: what the order in which its scores
+    of fresh examples are used is drawn from, where one does.
     """
 
     certificate: str
@@ -52,10 +57,16 @@ class Subject:
     promise: str
     delta: float
     largest_weight: float | None
+    judged: list[str] = field(default_factory=list)
+    entropy: int | None = None
 
     @classmethod
     def of(
-        cls, certificate: Certificate | str | Path, delta: float, largest_weight: float | None
+        cls,
+        certificate: Certificate | str | Path,
+        delta: float,
+        largest_weight: float | None,
+        judge: str | Sequence[str] | None,
     ) -> "Subject":
         """Take what is needed from a certificate; refuse one that promises nothing."""
         read = read_certificate(certificate)
@@ -77,6 +88,7 @@ class Subject:
                 f"labelled, a number above 0, but it is {shown(largest_weight)}. Leave it out "
                 f"where all examples are labelled with the same probability."
             )
+        judged = [] if judge is None else _judged(read, judge, sampled=largest is not None)
         return cls(
             certificate=read.digest,
             asked=read.problem,
@@ -85,6 +97,8 @@ class Subject:
             promise=read.promise,
             delta=level,
             largest_weight=largest,
+            judged=judged,
+            entropy=secrets.randbits(53) if judged else None,
         )
 
     @cached_property
@@ -117,6 +131,7 @@ class Subject:
             delta=self.delta,
             shares=[stream.share / n for _, stream in self.streams],
             weighted=[p.weighted for p in self.promises for _ in p.streams],
+            judged=[p.risk.name in self.judged for p in self.promises for _ in p.streams],
         )
 
     def check_same(self, certificate: Certificate | str | Path, place: str) -> None:
@@ -142,6 +157,27 @@ def read_certificate(certificate: Certificate | str | Path) -> Certificate:
         )
     check_certificate(asdict(certificate))
     return certificate
+
+
+def _judged(certificate: Certificate, judge: str | Sequence[str], *, sampled: bool) -> list[str]:
+    """Check the names of the risks with which a judge helps."""
+    problem = Problem.from_dict(certificate.problem)
+    names = [judge] if isinstance(judge, str) else judge
+    known = isinstance(names, Sequence) and all(isinstance(name, str) for name in names)
+    if not known or not names or not set(names) <= set(problem.names):
+        raise ProblemError(
+            f"judge names the risks with which a judge helps, among {', '.join(problem.names)}, "
+            f"but it is {shown(judge)}. Write judge={problem.names[:1]!r}, or leave it out."
+        )
+    if sampled:
+        raise ProblemError(
+            "A judge helps where all examples are labelled with the same probability, but "
+            "largest_weight says that they are not. Leave one of the two out."
+        )
+    for risk in problem.risks:
+        if risk.name in names:
+            check_judged(risk)
+    return [name for name in problem.names if name in names]
 
 
 class WatchRecord:
@@ -181,17 +217,19 @@ class WatchRecord:
         self,
         values: FloatArray,
         weights: FloatArray | None,
+        scores: FloatArray | None,
         blocks: tuple[tuple[Block, ...], ...],
         time: str,
     ) -> None:
-        """Take the next labels, values and weights of shape (b, K), which were checked."""
+        """Take the next labels; values, weights and scores of shape (b, K), which were checked."""
         accounts, start, n = self.accounts, 0, len(values)
         if weights is not None:
             weights = np.where(np.isnan(values), 0.0, weights)
         while start < n:
             stop = min(start + self.history.until_next(accounts.rows), n)
             part = slice(start, stop)
-            accounts.take(values[part], None if weights is None else weights[part])
+            w, z = (None if one is None else one[part] for one in (weights, scores))
+            accounts.take(values[part], w, z)
             start = stop
             if accounts.rows % self.history.step == 0:
                 self.history = self.history.noted(
@@ -249,6 +287,7 @@ class WatchRecord:
         fits = (
             self.rule.limits == self.subject.rule().limits
             and self.rule.delta == self.subject.delta
+            and self.rule.judged == bool(self.subject.judged)
             and [len(part) for part in self.blocks] == [p.n_blocks for p in self.subject.promises]
             and len(self.alarm_times) == len(self.accounts.alarms)
         )
@@ -281,6 +320,8 @@ _FORM = record(
         promise=text,
         delta=number(0.0, 0.5),
         largest_weight=optional(number(0.0)),
+        judged=list_of(text),
+        entropy=optional(whole()),
     ),
     watch=mapping_of(anything),
     blocks=list_of(list_of(mapping_of(anything))),

@@ -96,10 +96,12 @@ def _alarms(alarms: Sequence[WatchAlarm]) -> str:
 def _alarm_card(alarm: WatchAlarm) -> str:
     """Show one alarm: since when, how high, and when it was noticed."""
     of = "" if alarm.group is None else f", {alarm.group}"
-    since = "" if alarm.change_time is None else f" ({alarm.change_time})"
+    since = {} if alarm.change_time is None else {"which came on": alarm.change_time}
     rows = {
-        "above its limit since label": f"about {alarm.change + 1:,}{since}",
-        "noticed at label": f"{alarm.label:,} ({alarm.time})",
+        "above its limit since label": f"about {alarm.change + 1:,}",
+        **since,
+        "noticed at label": f"{alarm.label:,}",
+        "noticed on": alarm.time,
         "mean since then": _number(alarm.estimate),
         "bounds": f"{_number(alarm.lower)} to {_number(alarm.upper)}",
         "limit": exact(alarm.limit),

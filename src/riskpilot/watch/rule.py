@@ -23,6 +23,10 @@ _USUAL_EXCESS = 0.5
 _WIDTH = 1.0
 # This share of the capital is kept for restarts; the rest bets from the first label on.
 RESERVE = 0.25
+# Where a judge helps, the capital is divided among these weights of its scores, each with a share.
+# Nothing is learned on the way: the account whose weight suits the judge soon holds most of it.
+JUDGE_WEIGHTS = (0.0, 0.4, 0.8)
+_JUDGE_SHARES = (0.2, 0.2, 0.6)
 # How slowly the reserve is spent, in restarts.
 PACE = 300.0
 # The recent mean remembers about as many labels as have this total loss at the limit.
@@ -57,6 +61,8 @@ class Rule:
         How many labels the recent mean of each stream remembers.
     weighted : tuple of bool, length K
         Whether the labels of the stream have weights.
+    judge : tuple of K tuples of float, length G
+        The weight that each bet gives to the scores of a judge; 0 where none helps.
     """
 
     limits: tuple[float, ...]
@@ -68,6 +74,7 @@ class Rule:
     pace: float
     memory: tuple[float, ...]
     weighted: tuple[bool, ...]
+    judge: tuple[tuple[float, ...], ...]
 
     @property
     def n_streams(self) -> int:
@@ -80,6 +87,15 @@ class Rule:
     @cached_property
     def bet_array(self) -> FloatArray:
         return np.array(self.bets)
+
+    @cached_property
+    def judge_array(self) -> FloatArray:
+        return np.array(self.judge)
+
+    @cached_property
+    def judged(self) -> bool:
+        """Whether a judge helps with any stream."""
+        return bool(self.judge_array.any())
 
     @cached_property
     def prior_array(self) -> FloatArray:
@@ -112,6 +128,7 @@ def make_rule(
     delta: float = 0.05,
     shares: Sequence[float] | None = None,
     weighted: Sequence[bool] | None = None,
+    judged: Sequence[bool] | None = None,
 ) -> Rule:
     """Choose the bets against some limits.
 
@@ -125,6 +142,8 @@ def make_rule(
         How much of ``delta`` each stream may spend; all the same where left out.
     weighted : sequence of bool, length K, optional
         Whether the labels of each stream have weights; none has where left out.
+    judged : sequence of bool, length K, optional
+        Whether a judge helps with each stream; with none where left out.
 
     Returns
     -------
@@ -150,20 +169,20 @@ def make_rule(
         )
     delta = _inside(delta, "The probability of a false alarm, delta,")
     parts = _shares(shares, len(levels))
-    grids = [_bets(limit) for limit in levels]
-    width = max(map(len, grids))
+    helped = _flags(judged, len(levels), "judged")
+    grids = [_grid(limit, helps) for limit, helps in zip(levels, helped, strict=True)]
+    width = max(len(bets) for bets, _, _ in grids)
     return Rule(
         limits=levels,
         shares=parts,
         delta=delta,
-        bets=tuple(_padded(bets, width) for bets in grids),
-        prior=tuple(
-            _padded(_prior(bets, limit), width) for bets, limit in zip(grids, levels, strict=True)
-        ),
+        bets=tuple(_padded(bets, width) for bets, _, _ in grids),
+        prior=tuple(_padded(prior, width) for _, prior, _ in grids),
         reserve=RESERVE,
         pace=PACE,
         memory=tuple(max(_SHORTEST_MEMORY, _REMEMBERED / limit) for limit in levels),
-        weighted=_weighted(weighted, len(levels)),
+        weighted=_flags(weighted, len(levels), "weighted"),
+        judge=tuple(_padded(weights, width) for _, _, weights in grids),
     )
 
 
@@ -192,20 +211,35 @@ def _shares(shares: Sequence[float] | None, n: int) -> tuple[float, ...]:
     return parts
 
 
-def _weighted(weighted: Sequence[bool] | None, n: int) -> tuple[bool, ...]:
-    """Return whether the labels of each of n streams have weights."""
-    flags = (False,) * n if weighted is None else tuple(map(bool, weighted))
+def _flags(given: Sequence[bool] | None, n: int, name: str) -> tuple[bool, ...]:
+    """Return what is true of each of n streams; nothing where it was left out."""
+    flags = (False,) * n if given is None else tuple(map(bool, given))
     if len(flags) != n:
         raise ProblemError(
-            f"Each of the {n} streams has weights or not, but there are {len(flags)} entries in "
-            f"weighted. Give one for each stream, or leave it out."
+            f"Each of the {n} streams is {name} or not, but there are {len(flags)} entries in "
+            f"{name}. Give one for each stream, or leave it out."
         )
     return flags
 
 
-def _bets(limit: float) -> list[float]:
-    """Choose the bets against a limit, largest first."""
-    largest = LARGEST_BET / limit
+def _grid(limit: float, judged: bool) -> tuple[list[float], list[float], list[float]]:
+    """Choose the bets against a limit, their prior, and the weight that each gives to a judge."""
+    bets: list[float] = []
+    prior: list[float] = []
+    weights: list[float] = []
+    parts = zip(JUDGE_WEIGHTS, _JUDGE_SHARES, strict=True) if judged else [(0.0, 1.0)]
+    for weight, share in parts:
+        some = _bets(limit, weight)
+        bets += some
+        prior += [share * part for part in _prior(some, limit)]
+        weights += [weight] * len(some)
+    return bets, prior, weights
+
+
+def _bets(limit: float, weight: float) -> list[float]:
+    """Choose the bets against a limit that give a judge this weight, largest first. At the worst, a
+    loss of 0 comes with a score of 1 and fresh scores of 0."""
+    largest = LARGEST_BET / (limit + weight)
     n = max(1, math.ceil(math.log(largest / _SMALLEST_BET, _RATIO)) + 1)
     return [largest / _RATIO**j for j in range(n)]
 

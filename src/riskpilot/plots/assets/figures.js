@@ -77,12 +77,14 @@
     };
     window.addEventListener("resize", () => { turn = turn.then(fit); });
     window.addEventListener("beforeprint", () => all((one) => {
-      one.height = one.box._fullLayout.height;
-      const height = one.narrow ? one.height : Math.min(one.height, PRINTED.height);
-      return { template: page.themes.light, width: PRINTED.width, height };
+      const { height, legend } = one.box._fullLayout;
+      one.screen = { height, "legend.y": legend?.y };
+      const paper = one.narrow ? height : Math.min(height, PRINTED.height);
+      const below = legend?.y * height / paper; // as far below the axis as on the screen
+      return { template: page.themes.light, width: PRINTED.width, height: paper, "legend.y": below };
     }));
-    window.addEventListener("afterprint", () => all(({ height }) => (
-      { template: theme(), width: null, autosize: true, height }
+    window.addEventListener("afterprint", () => all(({ screen }) => (
+      { template: theme(), width: null, autosize: true, ...screen }
     )));
     document.addEventListener("renewed", () => { // a live page has other figures now
       page = read();

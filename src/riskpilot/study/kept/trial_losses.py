@@ -16,12 +16,14 @@ from riskpilot.losses import (
     calibration_losses,
     check_disjoint,
     check_names,
+    check_unseen,
     number_array,
     text_array,
     validation_losses,
 )
 from riskpilot.problem import Problem, Risk
 from riskpilot.study.kept.attributes import CALIBRATION_KEY, attributes_of, changed
+from riskpilot.study.kept.earlier import Earlier, earlier_of
 from riskpilot.study.kept.judges import JUDGE, judge_blob
 from riskpilot.study.kept.loss_bytes import decode, encode
 from riskpilot.study.kept.loss_store import get, put, store_of
@@ -43,12 +45,13 @@ def store_evaluation(
     ids: ExampleIds,
     n_validation: int | None = None,
     n_calibration: int | None = None,
+    earlier: Earlier | None = None,
 ) -> Record:
     """Check and store the losses of one configuration, and return their record.
 
     Every number of the record is computed from the stored losses. ``ids``: of the examples, as far
     as they are known. ``n_validation``, ``n_calibration``: how many examples there must be, where
-    that is known.
+    that is known. ``earlier``: what the search knew before, which calibration must not be.
     """
     store = store_of(study)
     validation_table = one_row(problem, evaluation.validation, "validation")
@@ -66,6 +69,8 @@ def store_evaluation(
         check_size("calibration", n_calibration, calibration.n_examples)
         ids.check_size("calibration", calibration.n_examples)
         check_disjoint(validation, calibration)
+        if earlier is not None:
+            check_unseen(calibration, earlier.digests)
         found = calibration.n_examples
     scores_blob = judge_blob(problem, evaluation, found)
     # Nothing is written before everything is known to be in order.
@@ -148,7 +153,10 @@ def write_calibration(
     stored = decode(blob)
     record = record_of(trial)
     assert record is not None
-    check_disjoint(validation_of(problem, [record]), calibration_losses(problem, stored))
+    calibration = calibration_losses(problem, stored)
+    check_disjoint(validation_of(problem, [record]), calibration)
+    if (earlier := earlier_of(study)) is not None:
+        check_unseen(calibration, earlier.digests)
     study.set_user_attr(f"{CALIBRATION_KEY}{trial.number}", put(store_of(study), blob))
 
 

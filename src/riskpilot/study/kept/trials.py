@@ -47,13 +47,13 @@ class Finished:
     without_losses: tuple[int, ...]
 
 
-def study_space(study: optuna.Study, trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
+def study_space(study: optuna.Study) -> dict[str, BaseDistribution]:
     """Return the parameters that finished trials of a study have, with their ranges.
 
-    ``trials``: all trials of the study. One need not have all parameters. A parameter whose range
-    is not the same in all trials that have it is left out.
+    A trial need not have all of them. A parameter whose range is not the same in all trials that
+    have it is left out.
     """
-    return _study_spaces.setdefault(study, _SpaceSoFar()).after(trials)
+    return _study_spaces.setdefault(study, _SpaceSoFar()).after(trials_of(study))
 
 
 def space_of(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:

@@ -23,7 +23,7 @@ from riskpilot.losses import IDS, FreshScores, LossMapping, ValidationLosses, re
 from riskpilot.problem import Problem
 from riskpilot.selection import FrozenPlan, Selection, conclude
 from riskpilot.study.kept.attributes import settings_of
-from riskpilot.study.labels import files
+from riskpilot.study.labels import cards, files
 from riskpilot.study.labels.arriving import read_batch, read_kept
 from riskpilot.study.labels.kept import (
     keep_batch,
@@ -396,3 +396,5 @@ class Calibration:
 
     def __str__(self) -> str:
         return self.message
+
+    _repr_html_ = cards.calibration_card

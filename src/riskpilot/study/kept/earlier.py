@@ -1,0 +1,154 @@
+"""What a study knows of an earlier one with the same parameters: validation results, no more."""
+
+import weakref
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution
+
+from riskpilot.common import (
+    ShapeError,
+    anything,
+    digest,
+    digest_of,
+    list_of,
+    mapping_of,
+    optional,
+    real,
+    record,
+    text,
+)
+from riskpilot.common.arrays import FloatArray
+from riskpilot.errors import LeakageError, StudyError
+from riskpilot.losses import ExampleIds
+from riskpilot.search import Observations, Surrogate, fit_model
+from riskpilot.study.kept.attributes import as_written, attributes_of, changed
+from riskpilot.study.questions.stored_space import space_from_json
+from riskpilot.study.space import Space
+
+EARLIER_KEY = "riskpilot:earlier"
+# Values are alike that differ by at most this share of what they differ by between evaluations.
+_ALIKE = 0.3
+
+_EARLIER = record(
+    study=text,
+    space=mapping_of(anything),
+    configs=list_of(mapping_of(anything)),
+    first=list_of(mapping_of(anything)),
+    values=list_of(list_of(real)),
+    variances=list_of(list_of(optional(real))),
+    digests=mapping_of(list_of(digest)),
+    ids=list_of(digest),
+    digest=digest,
+)
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The validation results of an earlier study.
+
+    ``study``: its name; ``space``: its parameters; ``configs``: n configurations, with their
+    ``values``, (n, c + 1), and the ``variances`` of their noise, NaN where it is not known;
+    ``first``: those to be tried first, as long as the earlier study is not seen to mislead;
+    ``digests``: those of their validation losses, by risk; ``ids``: that of the ids of its
+    validation examples, where it had some, and of the studies that it was itself started from.
+    """
+
+    study: str
+    space: Mapping[str, BaseDistribution]
+    configs: Sequence[Mapping[str, Any]]
+    first: Sequence[Mapping[str, Any]]
+    values: FloatArray
+    variances: FloatArray
+    digests: Mapping[str, Collection[str]]
+    ids: Collection[str]
+
+    @cached_property
+    def points(self) -> FloatArray:
+        """Unit coordinates of the configurations, NaN where a parameter is not active, (n, d)."""
+        space = Space(self.space)
+        return np.array([space.point(config) for config in self.configs])
+
+    @cached_property
+    def surrogates(self) -> tuple[Surrogate, ...]:
+        """One surrogate for each objective of the earlier study."""
+        x = Space(self.space).encode(self.points)
+        nothing = np.empty((0, x.shape[1]))
+        fitted = fit_model(Observations(x, self.values, self.variances, nothing)).surrogates
+        return tuple(each for each in fitted if isinstance(each, Surrogate))
+
+    def agrees_with(self, points: FloatArray, values: FloatArray) -> bool:
+        """Tell whether evaluations are about as the earlier study foretells them.
+
+        ``points``: their unit coordinates, (n, d); ``values``: their objectives, (n, c + 1).
+        """
+        x = Space(self.space).encode(points)
+        expected = np.column_stack([surrogate.mean(x) for surrogate in self.surrogates])
+        spread = np.maximum(np.ptp(self.values, axis=0), 1e-12)
+        return bool((np.abs(values - expected) <= _ALIKE * spread).all())
+
+    def check_ids(self, ids: ExampleIds) -> None:
+        """Refuse calibration examples whose ids are those of the earlier validation examples."""
+        if ids.digests.get("calibration") in self.ids:
+            raise LeakageError(
+                f"Calibration examples must not have been seen by the search, but calibration_ids "
+                f"are the validation examples of {self.study!r}, from which this study was "
+                f"started, or of a study before it. Calibrate on other examples, or leave "
+                f"warm_start out."
+            )
+
+    def check_space(self, space: Mapping[str, BaseDistribution]) -> None:
+        """Refuse parameters that the earlier study has not, or has with another range."""
+        for name, distribution in space.items():
+            if self.space.get(name) != distribution:
+                before = self.space.get(name, "no such parameter")
+                raise StudyError(
+                    f"warm_start takes a study with the same parameters, but {name!r} is "
+                    f"{distribution} here and {before} in {self.study!r}. Make a study without "
+                    f"warm_start, or give the parameter the range that it had."
+                )
+
+
+_known: weakref.WeakKeyDictionary[optuna.Study, Earlier | None] = weakref.WeakKeyDictionary()
+
+
+def earlier_of(study: optuna.Study) -> Earlier | None:
+    """Read what a study knows of an earlier one; None where it was not started from one.
+
+    It is written when the study is made and never changes, so that it is read once.
+    """
+    if study not in _known:
+        _known[study] = _read(study)
+    return _known[study]
+
+
+def _read(study: optuna.Study) -> Earlier | None:
+    """Read what a study keeps of an earlier one."""
+    stored = attributes_of(study).get(EARLIER_KEY)
+    if stored is None:
+        return None
+    try:
+        content = as_written(stored, _EARLIER)
+        content["space"] = space_from_json(content["space"])
+    except (ShapeError, LookupError, TypeError, ValueError) as error:
+        raise changed(study, "warm start", error) from error
+    values = np.array(content["values"], dtype=np.float64)
+    variances = np.array(content["variances"], dtype=np.float64)
+    digests = {name: frozenset(found) for name, found in content["digests"].items()}
+    return Earlier(**{**content, "values": values, "variances": variances, "digests": digests})
+
+
+def copy_earlier(study: optuna.Study, copy: optuna.Study) -> None:
+    """Let a new study know of the same earlier one."""
+    stored = attributes_of(study).get(EARLIER_KEY)
+    if stored is not None:
+        copy.set_user_attr(EARLIER_KEY, stored)
+
+
+def write_earlier(study: optuna.Study, content: dict[str, Any]) -> None:
+    """Store what a new study is to know of an earlier one."""
+    study.set_user_attr(EARLIER_KEY, {**content, "digest": digest_of(content)})

@@ -1,0 +1,81 @@
+"""A study that is started from an earlier one: what is read of it, and what is tried first."""
+
+from typing import Any
+
+import numpy as np
+import optuna
+
+from riskpilot.common import plain_configs
+from riskpilot.errors import StudyError, shown
+from riskpilot.guarantee import non_dominated, region_of
+from riskpilot.problem import Problem
+from riskpilot.search import best_rows, default_pool_size, values_and_variances
+from riskpilot.study.kept.attributes import IDS_KEY, attributes_of, problem_of, settings_of
+from riskpilot.study.kept.earlier import earlier_of
+from riskpilot.study.kept.records import validation_of
+from riskpilot.study.kept.trials import finished, n_calibration_of, space_of
+from riskpilot.study.questions.stored_space import space_as_json
+
+# So many evaluations of the earlier study are kept; those on its front come first.
+_MOST = 100
+# The share of the initial pool that tries what was best in the earlier study.
+_FIRST_SHARE = 0.25
+
+
+def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
+    """Read what a new study may know of an earlier one, as plain JSON values for `write_earlier`.
+
+    Only validation results are read.
+    """
+    if not isinstance(earlier, optuna.Study):
+        raise StudyError(
+            f"warm_start is an earlier study of riskpilot's, but it is {shown(earlier)}. Load it: "
+            f"riskpilot.load_study(storage=..., study_name=...)."
+        )
+    before = problem_of(earlier)
+    if not problem.has_quantities_of(before):
+        raise StudyError(
+            f"warm_start takes a study of the same risks and the same free objective; limits may "
+            f"differ. The earlier study has: {before} This one: {problem}"
+        )
+    done = finished(earlier)
+    space = space_of(done.trials)
+    if len(done.trials) < 2 or not space:
+        raise StudyError(
+            f"warm_start learns from finished trials with parameters, but the study "
+            f"{earlier.study_name!r} has {len(done.trials)}. Leave warm_start out."
+        )
+    validation = validation_of(problem, done.records)
+    values, variances = values_and_variances(validation)
+    rows = np.lexsort([-np.arange(len(values)), ~non_dominated(values)])[:_MOST]
+    configs = plain_configs(
+        [{n: v for n, v in done.trials[row].params.items() if n in space} for row in rows],
+        StudyError,
+    )
+    known = [[None if np.isnan(value) else value for value in row] for row in variances[rows]]
+    content = {
+        "study": earlier.study_name,
+        "space": space_as_json(space),
+        "configs": list(configs),
+        "values": values[rows].tolist(),
+        "variances": [[None if v is None else float(v) for v in row] for row in known],
+        "digests": {
+            name: [losses.row_digests[row].hex() for row in rows]
+            for name, losses in validation.risks.items()
+        },
+        "ids": _ids_of(earlier),
+        "first": [],
+    }
+    if problem.has_open_limits:
+        return content
+    m = n_calibration_of(done.records, settings_of(earlier).get("n_calibration"))
+    n_first = max(1, round(_FIRST_SHARE * default_pool_size(len(space))))
+    first = best_rows(values[rows], region_of(validation, m), n_first)
+    return {**content, "first": [configs[row] for row in first]}
+
+
+def _ids_of(earlier: optuna.Study) -> list[str]:
+    """Return the digests of the ids that an earlier study, and those before it, searched by."""
+    own = attributes_of(earlier).get(f"{IDS_KEY}validation")
+    before = earlier_of(earlier)
+    return [*([] if own is None else [own]), *([] if before is None else before.ids)]

@@ -1,0 +1,189 @@
+"""A study that is started from an earlier one: what it takes from it, and what it refuses."""
+
+import numpy as np
+import pytest
+
+import riskpilot as rp
+from riskpilot.study.kept.earlier import EARLIER_KEY, earlier_of
+
+PROBLEM = rp.Problem([rp.Risk("error", 0.2)], minimize="cost")
+K = 2_000
+
+
+def evaluate_by(seed, risk, *, suggest=lambda trial: trial.suggest_float("x", 0, 1), calibrated=1):
+    luck = np.random.default_rng(seed).random((2, K))
+
+    def evaluate(trial):
+        x = suggest(trial)
+        lost = luck < risk(x)
+        calibration = {"error": lost[1]} if calibrated else None
+        return rp.Evaluation({"error": lost[0], "cost": 1 - x}, calibration)
+
+    return evaluate
+
+
+def usual(x):
+    return 0.02 + 0.5 * x**2
+
+
+def searched(evaluate, n_trials, **settings):
+    study = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0}, **settings)
+    study.optimize(rp.objective(study, evaluate), n_trials=n_trials)
+    return study
+
+
+@pytest.fixture(scope="module")
+def earlier():
+    # It has no calibration losses, so that nobody can have read them.
+    return searched(evaluate_by(0, usual, calibrated=0), 10, n_calibration=K)
+
+
+def tried(study):
+    return [trial.params["x"] for trial in study.trials]
+
+
+def test_what_was_best_is_tried_after_what_is_safe(earlier):
+    study = searched(evaluate_by(1, usual), 3, warm_start=earlier)
+    assert tried(study)[0] == 0.0
+    assert tried(study)[1] in tried(earlier)
+    assert tried(study)[1] > 0.5  # the risk is 0.2 at x = 0.6
+
+
+@pytest.mark.parametrize("risk", [usual, lambda x: 0.03 + 0.6 * x**2], ids=["same", "drifted"])
+def test_half_of_the_budget_is_enough_where_the_earlier_study_is_about_the_same(earlier, risk):
+    warm = rp.select(searched(evaluate_by(2, risk), 5, warm_start=earlier)).config["x"]
+    cold = rp.select(searched(evaluate_by(2, risk), 10)).config["x"]
+    assert warm > cold - 0.03
+
+
+def test_a_study_that_is_misled_finds_its_way(earlier):
+    misled = searched(evaluate_by(1, lambda x: 0.02 + 0.5 * np.sqrt(x)), 6, warm_start=earlier)
+    cold = searched(evaluate_by(1, lambda x: 0.02 + 0.5 * np.sqrt(x)), 6)
+    assert rp.select(misled).config["x"] > rp.select(cold).config["x"] - 0.03
+
+
+def test_a_search_goes_on_as_it_would_have_without_the_earlier_study_at_hand(tmp_path, earlier):
+    place = {"storage": tmp_path / "study.log", "study_name": "next"}
+    evaluate = evaluate_by(1, usual)
+    searched(evaluate, 3, warm_start=earlier, **place)
+    study = rp.load_study(**place)
+    study.optimize(rp.objective(study, evaluate), n_trials=3)
+    assert tried(study) == tried(searched(evaluate, 6, warm_start=earlier))
+
+
+def test_parameters_under_a_condition_are_taken_over():
+    def suggest(trial):
+        if trial.suggest_categorical("model", ["linear", "trees"]) == "linear":
+            return trial.suggest_float("penalty", 0, 1)
+        return 1 - trial.suggest_float("shrinkage", 0, 1)
+
+    def search(seed, n_trials, **settings):
+        study = rp.create_study(PROBLEM, seed=seed, **settings)
+        evaluate = evaluate_by(seed, usual, suggest=suggest)
+        study.optimize(rp.objective(study, evaluate), n_trials=n_trials)
+        return study
+
+    study = search(1, 12, warm_start=search(0, 20))
+    assert rp.select(study).config is not None
+    assert {"penalty", "shrinkage"} <= earlier_of(study).space.keys()
+
+
+def test_open_limits_take_the_results_over_and_nothing_is_put_in_line(earlier):
+    study = rp.create_study(rp.Problem([rp.Risk("error")], "cost"), seed=0, warm_start=earlier)
+    assert not study.trials
+    study.optimize(rp.objective(study, evaluate_by(1, usual)), n_trials=4)
+    assert len(study.trials) == 4
+
+
+def test_no_more_of_a_large_study_is_kept_than_a_storage_holds():
+    study = rp.create_study(
+        PROBLEM, seed=0, sampler=rp.GuidedSampler(PROBLEM, n_startup_trials=130)
+    )
+    study.optimize(rp.objective(study, evaluate_by(0, usual)), n_trials=120)
+    following = rp.create_study(PROBLEM, warm_start=study)
+    assert len(earlier_of(following).configs) == 100
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        (rp.Problem([rp.Risk("harm", 0.2)], "cost"), "same risks"),
+        (rp.Problem([rp.Risk("error", 0.2)], "delay"), "same risks"),
+    ],
+)
+def test_another_problem_is_refused(earlier, problem, said):
+    with pytest.raises(rp.StudyError, match=said):
+        rp.create_study(problem, warm_start=earlier)
+
+
+@pytest.mark.parametrize("odd", ["study.db", 3, {"x": 1}])
+def test_what_is_no_study_is_refused(odd):
+    with pytest.raises(rp.StudyError, match="load_study"):
+        rp.create_study(PROBLEM, warm_start=odd)
+
+
+def test_a_study_without_results_is_refused():
+    with pytest.raises(rp.StudyError, match="Leave warm_start out"):
+        rp.create_study(PROBLEM, warm_start=rp.create_study(PROBLEM))
+
+
+@pytest.mark.parametrize(
+    "suggest",
+    [lambda trial: trial.suggest_float("x", 0, 2), lambda trial: trial.suggest_float("y", 0, 1)],
+)
+def test_other_parameters_are_refused_with_the_way_out(earlier, suggest):
+    study = rp.create_study(PROBLEM, seed=0, warm_start=earlier)
+    evaluate = evaluate_by(1, usual, suggest=suggest)
+    with pytest.raises(rp.StudyError, match="Make a study without warm_start"):
+        study.optimize(rp.objective(study, evaluate), n_trials=3)
+
+
+def test_calibration_on_what_the_earlier_study_searched_by_is_refused(earlier):
+    seen = np.random.default_rng(0).random((2, K))[0]
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        lost = np.random.default_rng(1).random(K) < usual(x)
+        return rp.Evaluation({"error": lost, "cost": 1 - x}, {"error": seen < usual(x)})
+
+    study = rp.create_study(PROBLEM, seed=0, warm_start=earlier)
+    with pytest.raises(rp.LeakageError, match="Calibrate on other examples"):
+        study.optimize(rp.objective(study, evaluate), n_trials=1)
+
+
+def test_calibration_made_at_the_end_on_what_was_searched_by_is_refused(earlier):
+    seen = np.random.default_rng(0).random((2, K))[0]
+    study = searched(evaluate_by(1, usual, calibrated=0), 2, warm_start=earlier)
+    with pytest.raises(rp.LeakageError, match="Calibrate on other examples"):
+        rp.select(study, calibrate=lambda trial: {"error": seen < usual(trial.params["x"])})
+
+
+def test_ids_of_what_the_earlier_study_searched_by_are_refused_for_calibration():
+    first = rp.create_study(PROBLEM, seed=0)
+    run = rp.objective(first, evaluate_by(0, usual), validation_ids=range(K))
+    first.optimize(run, n_trials=3)
+    study = rp.create_study(PROBLEM, warm_start=first)
+    with pytest.raises(rp.LeakageError, match="calibration_ids are the validation examples"):
+        rp.objective(study, evaluate_by(1, usual), calibration_ids=range(K))
+    run = rp.objective(study, evaluate_by(1, usual), calibration_ids=range(K, 2 * K))
+    study.optimize(run, n_trials=3)
+    third = rp.create_study(PROBLEM, warm_start=study)
+    with pytest.raises(rp.LeakageError, match="or of a study before it"):
+        rp.objective(third, evaluate_by(2, usual), calibration_ids=range(K))
+
+
+def test_a_study_that_is_certified_again_knows_what_was_searched_by(earlier):
+    seen = np.random.default_rng(0).random((2, K))[0]
+    study = searched(evaluate_by(1, usual), 3, warm_start=earlier)
+    with pytest.raises(rp.LeakageError, match="Calibrate on other examples"):
+        rp.recertify(study, lambda trial: {"error": seen < usual(trial.params["x"])})
+
+
+def test_results_that_were_changed_from_outside_are_refused(earlier):
+    study = rp.create_study(PROBLEM, warm_start=earlier)
+    stored = dict(study.user_attrs[EARLIER_KEY])
+    stored["values"] = [[0.0, 0.0], *stored["values"][1:]]
+    other = rp.create_study(PROBLEM)
+    other.set_user_attr(EARLIER_KEY, stored)
+    with pytest.raises(rp.StudyError, match="restore it from a copy"):
+        rp.objective(other, evaluate_by(1, usual))
