@@ -189,9 +189,13 @@ def _points(
     trials: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
 ) -> FloatArray:
     """Compute the unit coordinates of trials, NaN for parameters that one has not, (n, d)."""
-    places = [_coordinates(trial) for trial in trials]
-    rows = [[place.get(name, math.nan) for name in search_space] for place in places]
-    return np.array(rows).reshape(len(rows), len(search_space))
+    # A list for every trial would be garbage that Python collects between proposals, which takes
+    # long where there are many trials.
+    numbers = (
+        place.get(name, math.nan) for place in map(_coordinates, trials) for name in search_space
+    )
+    n, d = len(trials), len(search_space)
+    return np.fromiter(numbers, dtype=np.float64, count=n * d).reshape(n, d)
 
 
 def _unit_coordinates(trial: FrozenTrial) -> dict[str, float]:
