@@ -1,5 +1,6 @@
 """A study of many trials: what a proposal and a selection fit, read and hold."""
 
+import gc
 import pickle
 import shutil
 import tracemalloc
@@ -16,7 +17,7 @@ from riskpilot.study import sampler
 from riskpilot.study.kept.remembered import Remembered
 from riskpilot.study.kept.trials import space_of, study_space, trials_of
 from riskpilot.study.space import Space
-from riskpilot.study.survey import survey, with_pending
+from riskpilot.study.survey import branched_space, survey, with_pending
 
 N = 1_500
 EXAMPLES = 200
@@ -185,6 +186,22 @@ def test_a_parameter_whose_range_changes_is_left_out_of_the_space():
         study.tell(trial, trial.suggest_float("x", 0, high) + trial.suggest_int("n", 1, 3))
         study_space(study)
     assert list(study_space(study)) == ["n"]
+
+
+def test_the_places_of_many_trials_leave_no_garbage_to_collect(study):
+    """A full collection looks at every object of every trial, and would take most of a proposal."""
+    trials, space = trials_of(study), study_space(study)
+    branched_space(trials, space)  # each trial is looked at once
+    rounds, limits = [], gc.get_threshold()
+    gc.collect()
+    gc.callbacks.append(lambda phase, _: rounds.append(phase))
+    gc.set_threshold(len(trials) // 2)  # a round begins when so many new objects are there
+    try:
+        branched_space(trials, space)
+    finally:
+        gc.set_threshold(*limits)
+        gc.callbacks.pop()
+    assert rounds == []
 
 
 def test_trials_of_a_database_share_their_distributions(study):

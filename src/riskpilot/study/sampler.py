@@ -14,7 +14,15 @@ from optuna.trial import FrozenTrial, TrialState
 from riskpilot.common import one_thread
 from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import ProblemError, StudyError, shown
-from riskpilot.guarantee import MOST_EXAMPLES, Interval, SearchOutline, is_whole, region_of
+from riskpilot.guarantee import (
+    DOUBT,
+    MOST_EXAMPLES,
+    TRUST,
+    Interval,
+    SearchOutline,
+    is_whole,
+    region_of,
+)
 from riskpilot.losses import ValidationLosses, was_used_as_number
 from riskpilot.problem import Problem
 from riskpilot.search import (
@@ -179,10 +187,9 @@ class GuidedSampler(BaseSampler):
         if not search_space:
             return {}
         earlier = earlier_of(study)
-        if earlier is not None:
-            first = tried_first(earlier, trial.number, trials_of(study))
-            if first is not None:
-                return dict(first)
+        first = tried_first(earlier, trial.number, trials_of(study))
+        if first is not None:
+            return dict(first)
         # The limits may have been set since the sampler was made.
         problem = problem_of(study, otherwise=self._problem)
         rng = self._rng(trial, "proposal")
@@ -371,6 +378,15 @@ def sampler_for(study: optuna.Study, problem: Problem, seed: int) -> GuidedSampl
 def _enough(trials: Iterable[FrozenTrial]) -> bool:
     """Tell whether there are two finished trials of which a search can learn."""
     return len(list(itertools.islice(filter(was_evaluated, trials), 2))) == 2
+
+
+def steering_region(
+    study: optuna.Study, validation: ValidationLosses, n_calibration: int | None
+) -> list[Interval]:
+    """Compute the region of interest that a study's sampler steers to, or else the default one."""
+    if isinstance(study.sampler, GuidedSampler):
+        return study.sampler._region(validation, n_calibration)
+    return region_of(validation, n_calibration, trust=TRUST, doubt=DOUBT)
 
 
 def search_snapshot(study: optuna.Study, problem: Problem) -> SearchOutline | None:

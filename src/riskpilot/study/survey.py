@@ -69,13 +69,13 @@ def branched_space(
 
 
 def tried_first(
-    earlier: Earlier, number: int, trials: Iterable[FrozenTrial]
+    earlier: Earlier | None, number: int, trials: Iterable[FrozenTrial]
 ) -> Mapping[str, Any] | None:
     """Return what was best in an earlier study, for a trial that is to try it; else None.
 
     The trial before them tries what is safe, and shows whether the earlier study is to be trusted.
     """
-    if not 0 < number <= len(earlier.first):
+    if earlier is None or not 0 < number <= len(earlier.first):
         return None
     done = _evaluated(trials)
     if done:
@@ -189,9 +189,13 @@ def _points(
     trials: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
 ) -> FloatArray:
     """Compute the unit coordinates of trials, NaN for parameters that one has not, (n, d)."""
-    places = [_coordinates(trial) for trial in trials]
-    rows = [[place.get(name, math.nan) for name in search_space] for place in places]
-    return np.array(rows).reshape(len(rows), len(search_space))
+    # A list for every trial would be garbage that Python collects between proposals, which takes
+    # long where there are many trials.
+    numbers = (
+        place.get(name, math.nan) for place in map(_coordinates, trials) for name in search_space
+    )
+    n, d = len(trials), len(search_space)
+    return np.fromiter(numbers, dtype=np.float64, count=n * d).reshape(n, d)
 
 
 def _unit_coordinates(trial: FrozenTrial) -> dict[str, float]:
