@@ -207,3 +207,33 @@ def test_the_places_of_many_trials_leave_no_garbage_to_collect(study):
 def test_trials_of_a_database_share_their_distributions(study):
     first, *others = trials_of(study)
     assert all(trial.distributions["x"] is first.distributions["x"] for trial in others)
+
+
+def test_workers_do_not_wait_while_one_looks_at_the_whole_space(monkeypatch):
+    taking_turns, sizes = [], []
+
+    @contextmanager
+    def exclusive(study):
+        taking_turns.append(True)
+        yield lambda: True
+        taking_turns.pop()
+
+    def mean(fitted, x):
+        if taking_turns:
+            sizes.append(len(x))
+        return whole_mean(fitted, x)
+
+    whole_mean = surrogate.Surrogate.mean
+    monkeypatch.setattr(sampler, "exclusive", exclusive)
+    monkeypatch.setattr(surrogate.Surrogate, "mean", mean)
+    draws = np.random.default_rng(0).random((2, 500))
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        error = draws < 0.5 * x
+        return rp.Evaluation({"error": error[0], "cost": 1 - x}, {"error": error[1]})
+
+    study = rp.create_study(rp.Problem([rp.Risk("error", 0.2)], "cost"), seed=0)
+    study.optimize(rp.objective(study, evaluate), n_trials=8)
+    assert sizes
+    assert max(sizes) <= 256  # the neighbours of the best places; the space is covered by 1,025
