@@ -25,6 +25,7 @@ import optuna
 import riskpilot as rp
 from benchmarks.durability import FIGURES, record
 from benchmarks.postgres import server
+from benchmarks.workers import begin_together
 from riskpilot.study import sampler
 from riskpilot.study.workers import work
 
@@ -94,12 +95,7 @@ def throughput(place: Place, n_workers: int, n_trials: int) -> dict[str, float]:
     )
     arguments = (place, n_trials, ready, start, found)
     workers = [context.Process(target=run_worker, args=arguments) for _ in range(n_workers)]
-    for worker in workers:
-        worker.start()
-    for _ in workers:
-        ready.acquire()
-    begun = time.perf_counter()
-    start.set()
+    begun = begin_together(workers, ready, start)
     reports = [found.get() for _ in workers]
     seconds = time.perf_counter() - begun
     for worker in workers:

@@ -48,15 +48,21 @@ def seconds(n_workers: int, n_trials: int) -> float:
         rp.create_study(PROBLEM, storage=address, study_name="s", seed=0)
         arguments = (address, n_trials, ready, start)
         workers = [context.Process(target=run_worker, args=arguments) for _ in range(n_workers)]
-        for worker in workers:
-            worker.start()
-        for _ in workers:
-            ready.acquire()
-        begun = time.perf_counter()
-        start.set()
+        begun = begin_together(workers, ready, start)
         for worker in workers:
             worker.join()
         return time.perf_counter() - begun
+
+
+def begin_together(workers: Sequence[Any], ready: Any, start: Any) -> float:
+    """Start workers, let them begin at one moment when all are ready, and return that moment."""
+    for worker in workers:
+        worker.start()
+    for _ in workers:
+        ready.acquire()
+    begun = time.perf_counter()
+    start.set()
+    return begun
 
 
 def quality(n_workers: int, seed: int, n_trials: int) -> float | None:
