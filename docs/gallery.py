@@ -14,7 +14,6 @@ _IMAGES, _REPLAY = _ROOT / "docs" / "images", _ROOT / "experiments" / "results"
 _SHOWN = re.compile(r"!\[(?P<caption>[^\]]+)\]\((?P<path>[^)\s]+)\)")
 _SCHEME = re.compile(r"-(light|dark)$")
 CAPTIONS = {
-    "live": "The live page of a search under way",
     "dashboard": "The same search in Optuna's dashboard",
     "docs": "A page of this documentation",
     "power": "The chance to pass, by the number of calibration examples",

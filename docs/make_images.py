@@ -145,7 +145,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder, browser.opened() as chrome:
         report(chrome, made.selection.report(Path(folder) / "report.html"))
         watch(chrome, folder)
-        storage = running(made.study, folder)
+        storage = running(demo.run(demo.QUICK).study, folder)
         live_page(chrome, storage)
         optunas_dashboard(chrome, storage)
         site(chrome, folder)

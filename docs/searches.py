@@ -1,14 +1,17 @@
 """The figures of searches under hard conditions, as tables in Markdown.
 
-``python -m experiments.optimism``, ``python -m experiments.settling`` and
-``python -m experiments.many_workers`` make them.
+``python -m experiments.optimism``, ``python -m experiments.settling``,
+``python -m experiments.many_workers`` and ``python -m benchmarks.throughput`` make them.
 """
 
 import json
 from pathlib import Path
 from typing import Any
 
-_RESULTS = Path(__file__).parents[1] / "experiments" / "results"
+_ROOT = Path(__file__).parents[1]
+_RESULTS = _ROOT / "experiments" / "results"
+_FIGURES = _ROOT / "benchmarks" / "durability.json"
+_STORAGES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 _METHODS = ("guided", "trusting", "uniform")
 
 
@@ -58,6 +61,42 @@ def settling() -> str:
     return "\n".join([*lines, "", _made_of(found)])
 
 
+def many_workers() -> str:
+    """Write what searches find with many workers, relative to the guided one with one worker."""
+    found = _read("many_workers")
+    workers = list(found["rows"][0]["ratio"]["guided"])
+    lines = [
+        "| task | search | " + " | ".join(_workers(n) for n in workers) + " |",
+        "|---" * (len(workers) + 2) + "|",
+    ]
+    for row in found["rows"]:
+        task = row["task"].replace("tuning: ", "").replace("_", " ")
+        for search, ratios in row["ratio"].items():
+            each = [f"{ratios[n]:.3f}" if n in ratios else "" for n in workers]
+            lines.append(f"| {task} | {search} | " + " | ".join(each) + " |")
+    return "\n".join([*lines, "", f"{found['trials']} evaluations. {_made_of(found)}"])
+
+
+def throughput() -> str:
+    """Write what a trial takes of the processor, and for how long a decision holds the lock."""
+    found = json.loads(_FIGURES.read_text(encoding="utf-8"))["throughput"]
+    lines = [
+        "| storage | workers | trials | processor time of a trial | of it under the lock |",
+        "|---|---|---|---|---|",
+    ]
+    for place, run in sorted(found.items(), reverse=True):
+        lines.append(
+            f"| {_STORAGES[place.partition(',')[0]]} | {run['workers']} | {run['trials']} "
+            f"| {run['processor_ms']:.0f} ms | {run['lock_processor_ms']:.1f} ms |"
+        )
+    return "\n".join(lines)
+
+
+def _workers(n: str) -> str:
+    """Write a number of workers."""
+    return "1 worker" if n == "1" else f"{n} workers"
+
+
 def _saved(title: str, row: dict[str, Any], keys: list[str]) -> str:
     """Write one line: the share of evaluations saved, and the rise of the free objective."""
     each = [f"{row['saved'][key]:.0%} for {row['cost'][key]:+.1%}" for key in keys]
@@ -72,4 +111,5 @@ def _read(name: str) -> dict[str, Any]:
 
 def _made_of(found: dict[str, Any]) -> str:
     """Write how many seeds and splits figures rest on."""
-    return f"{found['seeds']} seeds of search, {found['splits']} splits into calibration and test."
+    seeds = "One seed" if found["seeds"] == 1 else f"{found['seeds']} seeds"
+    return f"{seeds} of search, {found['splits']} splits into calibration and test."

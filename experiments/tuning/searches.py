@@ -77,9 +77,13 @@ def looking(look: Callable[[Model, FloatArray], Sequence[FloatArray]]) -> type[G
     of the posterior means."""
 
     def score(
-        model: Model, region: Sequence[Interval], x: FloatArray, strategy: Strategy
+        model: Model,
+        region: Sequence[Interval],
+        x: FloatArray,
+        strategy: Strategy,
+        means: FloatArray | None = None,
     ) -> tuple[FloatArray, acquisition.Score]:
-        plain = _SCORE(model, region, x, strategy)
+        plain = _SCORE(model, region, x, strategy, means)
         evaluated, _ = acquisition.safety(model, region, model.means(x))
         if evaluated > -1.0:  # safety first, as the default does it
             return plain
@@ -149,7 +153,8 @@ class WarpedRisks(GuidedSampler):
             noise = known.variances[:, i] / (width**2 * (1 + z**2))
             inner = surrogate.fit(known.x, np.arcsinh(z), None if np.isnan(noise).any() else noise)
             parts[i] = _Warped(inner, centre, width)
-        return replace(survey, model=Model(known, tuple(parts)))
+        model = Model(known, tuple(parts))
+        return replace(survey, model=model, cover_means=model.means(survey.cover))
 
 
 def paper_pool(d: int, n_trials: int) -> int:

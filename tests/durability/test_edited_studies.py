@@ -319,6 +319,7 @@ def test_an_edited_range_is_refused_or_is_one_that_optuna_would_write(with_range
         edit_range(new, before)
         if refusal is None:
             assert asked.distributions == added.distributions
+            assert getattr(asked.distributions[kind], "log", False) in (True, False)
             found = json.loads(distribution_to_json(asked.distributions[kind]))
             assert json.dumps(found, sort_keys=True) == json.dumps(json.loads(new), sort_keys=True)
         else:

@@ -35,6 +35,19 @@ def test_what_is_said_about_targets_follows_from_the_rows(results):
     assert results["sequences"]["target_met"] == (max(late) <= 0.6)
 
 
+def test_the_guide_of_judges_gives_the_stored_numbers(results):
+    stored = results["judged_stopping"]
+    guide = (labels_saved.OUT.parents[2] / "docs" / "guides" / "judges.md").read_text("utf-8")
+    for row in stored["rows"]:
+        power = f"{row['power']:.3f}".removeprefix("0")
+        name = f"{row['correlation']:g}".removeprefix("0") or "0"
+        assert f"| {name} | {power} | {row['mean_labels']} |" in guide
+    rates = [row["rate"] for row in stored["type_1"]]
+    assert len(rates) == 8
+    assert {row["streams"] for row in stored["type_1"]} == {8_000}
+    assert f"in {100 * min(rates):.1f} to {100 * max(rates):.1f} % of 8,000 streams" in guide
+
+
 def test_no_boundary_needs_fewer_labels_than_the_best_one(results):
     for row in results["least"]["rows"]:
         assert row["fewest_labels"]["labels"] <= row["ours"]["labels"]

@@ -5,12 +5,15 @@ import gzip
 import hashlib
 import json
 import tarfile
+from importlib.metadata import version
+from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
+from plotly.offline import get_plotlyjs_version
 
 from riskpilot import plots
-from riskpilot.plots.library import BASIC_TRACES, library_for
+from riskpilot.plots.library import BASIC_TRACES, asset, library_for
 from tests.pictures import pages, scenes
 from tests.pictures.figures import every_figure
 from tools import bundles
@@ -23,6 +26,13 @@ def test_each_script_is_the_one_that_its_note_names(bundle):
     assert hashlib.sha256(script).hexdigest() == note["sha256"]
     assert f"v{note['version']}".encode() in script[:200]
     assert (bundle.folder / f"{bundle.script}.LICENSE.txt").stat().st_size > 500
+
+
+def test_pages_draw_with_the_version_that_the_pinned_plotly_has():
+    pins = (Path(__file__).parents[2] / "constraints.txt").read_text(encoding="utf-8")
+    if f"plotly=={version('plotly')}" not in pins.split():
+        pytest.skip("another version of plotly is installed than the one that is pinned")
+    assert json.loads(asset("plotly-basic.min.js.json"))["version"] == get_plotlyjs_version()
 
 
 def test_packing_keeps_script_licence_and_note(tmp_path, monkeypatch):

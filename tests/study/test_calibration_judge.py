@@ -354,8 +354,9 @@ def test_the_report_has_a_panel_for_every_risk(tmp_path):
     selection = calibration.select()
     figure = label_paths(selection.plan, selection.result, selection.certificate.chosen)
     titles = [figure.layout[f"yaxis{i}"].title.text for i in ("", 2, 3)]
-    shown = ("share of losses, error", "at 1), harm", "at 1), miss")
-    assert all(words in title for words, title in zip(shown, titles, strict=True))
+    evidence = "evidence, shown at 1"
+    assert titles == ["error<br>share of losses", f"harm<br>{evidence}", f"miss<br>{evidence}"]
+    assert [shape.y0 for shape in figure.layout.shapes] == [0.2, 1.0, 1.0]
     lines = [trace for trace in figure.data if trace.yaxis == "y3" and trace.x[0] is not None]
     # The path ends at the evidence that the certificate has.
     log_p = selection.certificate.log_p[0]["miss"]

@@ -1,5 +1,6 @@
 """A study of many trials: what a proposal and a selection fit, read and hold."""
 
+import gc
 import pickle
 import shutil
 import tracemalloc
@@ -16,7 +17,7 @@ from riskpilot.study import sampler
 from riskpilot.study.kept.remembered import Remembered
 from riskpilot.study.kept.trials import space_of, study_space, trials_of
 from riskpilot.study.space import Space
-from riskpilot.study.survey import survey, with_pending
+from riskpilot.study.survey import branched_space, survey, with_pending
 
 N = 1_500
 EXAMPLES = 200
@@ -187,6 +188,52 @@ def test_a_parameter_whose_range_changes_is_left_out_of_the_space():
     assert list(study_space(study)) == ["n"]
 
 
+def test_the_places_of_many_trials_leave_no_garbage_to_collect(study):
+    """A full collection looks at every object of every trial, and would take most of a proposal."""
+    trials, space = trials_of(study), study_space(study)
+    branched_space(trials, space)  # each trial is looked at once
+    rounds, limits = [], gc.get_threshold()
+    gc.collect()
+    gc.callbacks.append(lambda phase, _: rounds.append(phase))
+    gc.set_threshold(len(trials) // 2)  # a round begins when so many new objects are there
+    try:
+        branched_space(trials, space)
+    finally:
+        gc.set_threshold(*limits)
+        gc.callbacks.pop()
+    assert rounds == []
+
+
 def test_trials_of_a_database_share_their_distributions(study):
     first, *others = trials_of(study)
     assert all(trial.distributions["x"] is first.distributions["x"] for trial in others)
+
+
+def test_workers_do_not_wait_while_one_looks_at_the_whole_space(monkeypatch):
+    taking_turns, sizes = [], []
+
+    @contextmanager
+    def exclusive(study):
+        taking_turns.append(True)
+        yield lambda: True
+        taking_turns.pop()
+
+    def mean(fitted, x):
+        if taking_turns:
+            sizes.append(len(x))
+        return whole_mean(fitted, x)
+
+    whole_mean = surrogate.Surrogate.mean
+    monkeypatch.setattr(sampler, "exclusive", exclusive)
+    monkeypatch.setattr(surrogate.Surrogate, "mean", mean)
+    draws = np.random.default_rng(0).random((2, 500))
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        error = draws < 0.5 * x
+        return rp.Evaluation({"error": error[0], "cost": 1 - x}, {"error": error[1]})
+
+    study = rp.create_study(rp.Problem([rp.Risk("error", 0.2)], "cost"), seed=0)
+    study.optimize(rp.objective(study, evaluate), n_trials=8)
+    assert sizes
+    assert max(sizes) <= 256  # the neighbours of the best places; the space is covered by 1,025

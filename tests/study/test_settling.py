@@ -89,3 +89,40 @@ def test_a_share_lies_between_zero_and_one(share):
 def test_a_gain_is_a_number_above_zero(gain):
     with pytest.raises(rp.ProblemError, match="gain is the smallest gain"):
         rp.StopWhenSettled(gain=gain)
+
+
+def test_what_is_expected_to_pass_is_a_trial_that_can_be_chosen():
+    """A configuration that failed is believed to be good, but nothing of it can be selected."""
+    study = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0})
+    for x in (0.1, 0.2, 0.3, 0.9):
+        study.enqueue_trial({"x": x})
+
+    def fail_at_the_best(trial):
+        evaluation = evaluate(trial)
+        if trial.params["x"] == 0.3:
+            raise RuntimeError("out of memory")
+        return evaluation
+
+    study.optimize(rp.objective(study, fail_at_the_best), n_trials=5, catch=RuntimeError)
+    ahead = study.sampler.outlook(study)
+    assert study.trials[ahead.trial].params == {"x": 0.2}
+    assert ahead.free == study.trials[ahead.trial].values[-1]
+    assert 0.5 <= ahead.free_chance <= ahead.chance <= 1
+
+
+def test_a_trial_that_a_race_stopped_is_not_expected_to_pass():
+    study = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0})
+    for x in (0.2, 0.9, 0.1):
+        study.enqueue_trial({"x": x})
+
+    def race(trial):
+        found = evaluate(trial)
+        for rows in np.split(np.arange(2000), 20):
+            cost = np.full(100, 1 - trial.params["x"])
+            yield {"error": found.validation["error"][rows], "cost": cost}
+        return {"error": found.calibration["error"]}
+
+    study.optimize(rp.objective(study, race), n_trials=8)
+    assert study_status(study).racing is not None
+    ahead = study.sampler.outlook(study)
+    assert study.trials[ahead.trial].state == optuna.trial.TrialState.COMPLETE

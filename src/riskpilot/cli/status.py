@@ -62,13 +62,7 @@ def show_status(console: Console, status: Status) -> None:
 
 def _raced(status: Status) -> list[str]:
     """Say what races saved."""
-    raced = status.racing
-    if raced is None:
-        return []
-    return [
-        f"Racing: {raced.saved:.0%} of the examples were not evaluated; {raced.stopped} trials "
-        f"were stopped early"
-    ]
+    return [] if status.racing is None else [f"Racing: {status.racing}"]
 
 
 def _ahead(status: Status) -> list[str]:

@@ -90,8 +90,9 @@ def ledger(status: Status) -> str:
 
 
 def remarks(status: Status) -> str:
-    """Say which finished trials cannot be selected, where there are some."""
-    words = left_out_in_words(status.left_out) if status.left_out else ""
+    """Say what races saved, and which finished trials cannot be selected."""
+    words = "" if status.racing is None else f"Racing: {status.racing}. "
+    words += left_out_in_words(status.left_out) if status.left_out else ""
     return f'<p class="note">{html.escape(words)}</p>' if words else ""
 
 
@@ -111,7 +112,15 @@ def _best(snapshot: Snapshot) -> str:
     if snapshot.verdict is None and ahead is not None and ahead.free_chance is not None:
         rows["chance to pass"] = chance_in_words(ahead.free_chance)
     title = "Expected to pass" if snapshot.verdict is None else "Chosen"
-    return _card(title, [config, rows], "on validation data")
+    doubted = "chance to pass" in rows and _is_doubted(snapshot)
+    allows = "; the chance allows for validation data that is too good" if doubted else ""
+    return _card(title, [config, rows], f"on validation data{allows}")
+
+
+def _is_doubted(snapshot: Snapshot) -> bool:
+    """Tell whether the search allows for risks that are higher than validation data says."""
+    outline = None if snapshot.search is None else snapshot.search[1].search
+    return outline is not None and any(part.trust < 1 for part in outline.intervals)
 
 
 def _gain(snapshot: Snapshot) -> str:

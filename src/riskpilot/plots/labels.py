@@ -59,23 +59,24 @@ def label_paths(
         if steps is not None:
             _draw_boundary(figure, np.array(steps), labelling.horizon, **place)
             limit = risk.statistic.limit_of_zeros(risk.unit_limit)
-            figure.add_hline(y=limit, line=LIMIT_LINE, **place)
             shares = _shares(risk, labelling, shown)
-            title, top = f"share of losses, {risk.title}", 2 * limit
+            level, line, title, top = limit, LIMIT_LINE, "share of losses", 2 * limit
         else:
             assert paths is not None
-            figure.add_hline(y=1.0, line={**LIMIT_LINE, "color": BLUE}, **place)
             shares = paths[risk.name]
             highest = max((float(y.max(initial=0.0)) for _, y in shares), default=0.0)
-            title, top = f"evidence (certified at 1), {risk.title}", max(1.2, 1.1 * highest)
+            level, line = 1.0, {**LIMIT_LINE, "color": BLUE}
+            title, top = "evidence, shown at 1", max(1.2, 1.1 * highest)
         for position, (x, y) in zip(shown, shares, strict=True):
-            line = _line(result, position, chosen, configs)
+            look = _line(result, position, chosen, configs)
             hover = "label %{x}: %{y:.4g}<extra></extra>"
             figure.add_scatter(
-                x=x, y=y, mode="lines", hovertemplate=hover, showlegend=i == 0, **line, **place
+                x=x, y=y, mode="lines", hovertemplate=hover, showlegend=i == 0, **look, **place
             )
+        figure.add_hline(y=level, line=line, **place)  # plotly draws it where there are traces
         figure.update_xaxes(title_text="labels", range=[0, labelling.horizon], **place)
-        figure.update_yaxes(title_text=escaped(title), range=[0, top], **place)
+        named = f"{escaped(risk.title)}<br>{title}"
+        figure.update_yaxes(title_text=named, range=[0, top], **place)
     return styled(figure, "Label by label", height=140 + 320 * len(risks))
 
 

@@ -94,21 +94,23 @@ def score(
     region: Sequence[Interval],
     x: FloatArray,
     strategy: Strategy,
+    means: FloatArray | None = None,
 ) -> tuple[FloatArray, Score]:
     """Make the function whose maximum over the space is the next evaluation.
 
     ``x``: points that cover the space, (n, d); they fix the reference point and show whether the
-    improvement is flat. With ``safe_first``, a safe configuration comes before everything else as
-    long as there may be a safer one; where there is none, the target moves up to what there is.
-    With ``bold``, as long as everything evaluated is expected to pass, values count as optimistic:
-    nothing has shown yet where the limits lie, and means fall back to what is known far from it.
-    Where the means promise no improvement anywhere, optimistic values are tried, and at last the
-    least certain place that may still be safe. With ``avoid_repeats``, improvements count by the
-    chance that they are not what an earlier evaluation has shown. Returns the values at ``x``,
-    shape (n,), and the function itself.
+    improvement is flat. ``means``: the posterior means there, where they are known already. With
+    ``safe_first``, a safe configuration comes before everything else as long as there may be a
+    safer one; where there is none, the target moves up to what there is. With ``bold``, as long as
+    everything evaluated is expected to pass, values count as optimistic: nothing has shown yet
+    where the limits lie, and means fall back to what is known far from it. Where the means promise
+    no improvement anywhere, optimistic values are tried, and at last the least certain place that
+    may still be safe. With ``avoid_repeats``, improvements count by the chance that they are not
+    what an earlier evaluation has shown. Returns the values at ``x``, shape (n,), and the function
+    itself.
     """
     # Algorithm alg:bo, line 8
-    means = model.means(x)
+    means = model.means(x) if means is None else means
     lift = 0.0
     if strategy.safe_first:
         evaluated, anywhere = safety(model, region, means)

@@ -117,8 +117,7 @@ def posterior_front(model: Model) -> FloatArray:
 
     An evaluation under way is believed to meet its mean.
     """
-    observations = model.observations
-    return model.means(np.vstack([observations.x, observations.pending]))
+    return model.evaluated
 
 
 def observed_front(model: Model) -> FloatArray:

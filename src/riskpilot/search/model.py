@@ -5,6 +5,7 @@ Objectives are columns: the c risks in the problem's order, then the free object
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -49,6 +50,11 @@ class Model:
 
     observations: Observations
     surrogates: tuple[Surrogate | Believed, ...]
+
+    @cached_property
+    def evaluated(self) -> FloatArray:
+        """The posterior means at evaluations, finished and then under way, shape (n + p, c + 1)."""
+        return self.means(np.vstack([self.observations.x, self.observations.pending]))
 
     def means(self, x: FloatArray) -> FloatArray:
         """Compute the posterior means at ``x``, shape (n, d); returns shape (n, c + 1)."""

@@ -31,10 +31,10 @@ class Outlook:
     chance : float
         The chance to pass of the finished evaluation that is most likely to pass.
     free : float or None
-        The smallest free objective among finished evaluations that are more likely to pass than
-        not; None where there is none.
+        The free objective, on validation data, of the best finished evaluation that is more likely
+        to pass than not; None where there is none.
     free_chance : float or None
-        The chance to pass of the evaluation with that free objective.
+        The chance to pass of that evaluation.
     trial : int or None
         The number of its trial.
     """
@@ -79,7 +79,7 @@ def outlook(
     return Outlook(
         gain=float(gains.max()),
         chance=float(passing.max()),
-        free=float(finished[best, -1]) if is_likely else None,
+        free=float(model.observations.values[best, -1]) if is_likely else None,
         free_chance=float(passing[best]) if is_likely else None,
         trial=numbers[best] if is_likely else None,
     )

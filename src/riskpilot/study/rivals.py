@@ -9,7 +9,7 @@ import optuna
 from optuna.trial import FrozenTrial
 
 from riskpilot.common.arrays import Array, FloatArray
-from riskpilot.guarantee import DOUBT, TRUST, Interval, region_of
+from riskpilot.guarantee import Interval
 from riskpilot.losses import ValidationLosses, validation_losses
 from riskpilot.problem import Problem
 from riskpilot.search import Guess, foretold, foretold_number, is_odd_order, is_worth_finishing
@@ -19,6 +19,7 @@ from riskpilot.study.kept.records import record_of, validation_of
 from riskpilot.study.kept.stopped import Course, Stopped, course_of
 from riskpilot.study.kept.trial_losses import read_validation
 from riskpilot.study.kept.trials import finished_with_losses, n_calibration_of, trials_of
+from riskpilot.study.sampler import steering_region
 from riskpilot.study.space import to_unit
 
 # So many of the nearest whole evaluations tell how the first examples differ from all of them.
@@ -94,7 +95,7 @@ def rivals_of(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Riv
         return Rivals(k)
     validation = validation_of(problem, records)
     n_calibration = n_calibration_of(records, settings_of(study).get("n_calibration"))
-    region = region_of(validation, n_calibration, trust=TRUST, doubt=DOUBT)
+    region = steering_region(study, validation, n_calibration)
     if not all(part.feasible and part.noise > 0 for part in region):
         return Rivals(k)
     near = _nearest(done, trial)

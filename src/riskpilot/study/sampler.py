@@ -14,7 +14,15 @@ from optuna.trial import FrozenTrial, TrialState
 from riskpilot.common import one_thread
 from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import ProblemError, StudyError, shown
-from riskpilot.guarantee import MOST_EXAMPLES, Interval, SearchOutline, is_whole, region_of
+from riskpilot.guarantee import (
+    DOUBT,
+    MOST_EXAMPLES,
+    TRUST,
+    Interval,
+    SearchOutline,
+    is_whole,
+    region_of,
+)
 from riskpilot.losses import ValidationLosses, was_used_as_number
 from riskpilot.problem import Problem
 from riskpilot.search import (
@@ -179,10 +187,9 @@ class GuidedSampler(BaseSampler):
         if not search_space:
             return {}
         earlier = earlier_of(study)
-        if earlier is not None:
-            first = tried_first(earlier, trial.number, trials_of(study))
-            if first is not None:
-                return dict(first)
+        first = tried_first(earlier, trial.number, trials_of(study))
+        if first is not None:
+            return dict(first)
         # The limits may have been set since the sampler was made.
         problem = problem_of(study, otherwise=self._problem)
         rng = self._rng(trial, "proposal")
@@ -209,7 +216,9 @@ class GuidedSampler(BaseSampler):
         """Find the configuration that a trial is to try; none where everything has been tried."""
         encode = known.space.encode
         strategy = without_limits(self._strategy) if problem.has_open_limits else self._strategy
-        scores, value = acquisition.score(known.model, known.region, encode(cover), strategy)
+        scores, value = acquisition.score(
+            known.model, known.region, known.cover, strategy, known.cover_means
+        )
         best = best_new_point(
             lambda p: value(encode(p)), known.space, cover, scores, known.tried, rng
         )
@@ -254,8 +263,7 @@ class GuidedSampler(BaseSampler):
         space = branched_space(trials, search_space, earlier)
         cover = space.cover(np.random.default_rng(self._seed))
         fitted = self._survey(trials, problem, space, cover, earlier)
-        means = fitted.model.means(fitted.space.encode(cover))
-        known = (fitted.region, means, fitted.model.observations.values)
+        known = (fitted.region, fitted.cover_means, fitted.model.observations.values)
         reference = self._strategy.reference(*known)
         if not np.isfinite(reference).all():  # soft edges: draw where the paper's would be
             reference = guided_reference(*known)
@@ -290,8 +298,7 @@ class GuidedSampler(BaseSampler):
             space = branched_space(trials, search_space, earlier)
             cover = space.cover(np.random.default_rng(self._seed))
             known = with_pending(self._survey(trials, problem, space, cover, earlier), trials)
-            x = known.space.encode(cover)
-            return outlook(known.model, known.region, x, self._strategy, known.whole)
+            return outlook(known.model, known.region, known.cover, self._strategy, known.whole)
 
     def _survey(
         self,
@@ -371,6 +378,15 @@ def sampler_for(study: optuna.Study, problem: Problem, seed: int) -> GuidedSampl
 def _enough(trials: Iterable[FrozenTrial]) -> bool:
     """Tell whether there are two finished trials of which a search can learn."""
     return len(list(itertools.islice(filter(was_evaluated, trials), 2))) == 2
+
+
+def steering_region(
+    study: optuna.Study, validation: ValidationLosses, n_calibration: int | None
+) -> list[Interval]:
+    """Compute the region of interest that a study's sampler steers to, or else the default one."""
+    if isinstance(study.sampler, GuidedSampler):
+        return study.sampler._region(validation, n_calibration)
+    return region_of(validation, n_calibration, trust=TRUST, doubt=DOUBT)
 
 
 def search_snapshot(study: optuna.Study, problem: Problem) -> SearchOutline | None:

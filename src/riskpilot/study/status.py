@@ -60,6 +60,12 @@ class RacingStatus:
     stopped: int
     saved: float
 
+    def __str__(self) -> str:
+        return (
+            f"{self.saved:.0%} of the examples were not evaluated; {self.stopped} trials were "
+            f"stopped early"
+        )
+
 
 @dataclass(frozen=True)
 class RiskStatus:

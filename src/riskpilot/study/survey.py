@@ -36,14 +36,18 @@ Region = Callable[[ValidationLosses, int | None], list[Interval]]
 class Survey:
     """All that a proposal needs.
 
-    ``tried``: the points that were evaluated, or will bring nothing new, shape (n, d); ``known``:
-    the numbers of the trials whose results were there when the model was fitted; ``whole``: the
-    numbers of the whole evaluations that it was fitted to, which are its first observations.
+    ``cover``: points that cover the space, as surrogates see them, (m, d'), and ``cover_means``:
+    the posterior means there; ``tried``: the points that were evaluated, or will bring nothing new,
+    shape (n, d); ``known``: the numbers of the trials whose results were there when the model was
+    fitted; ``whole``: the numbers of the whole evaluations that it was fitted to, which are its
+    first observations.
     """
 
     space: Space
     model: Model
     region: list[Interval]
+    cover: FloatArray
+    cover_means: FloatArray
     tried: FloatArray
     known: frozenset[int]
     whole: tuple[int, ...]
@@ -65,13 +69,13 @@ def branched_space(
 
 
 def tried_first(
-    earlier: Earlier, number: int, trials: Iterable[FrozenTrial]
+    earlier: Earlier | None, number: int, trials: Iterable[FrozenTrial]
 ) -> Mapping[str, Any] | None:
     """Return what was best in an earlier study, for a trial that is to try it; else None.
 
     The trial before them tries what is safe, and shows whether the earlier study is to be trusted.
     """
-    if not 0 < number <= len(earlier.first):
+    if earlier is None or not 0 < number <= len(earlier.first):
         return None
     done = _evaluated(trials)
     if done:
@@ -98,8 +102,8 @@ def survey(
     """
     done = _evaluated(trials)
     points = _points(done, space.distributions)
-    x = space.encode(points)
-    rows = _rows(problem, done, x, space.encode(cover), region_of, most)
+    x, encoded_cover = space.encode(points), space.encode(cover)
+    rows = _rows(problem, done, x, encoded_cover, region_of, most)
     if was_stopped(done[rows[0]]):  # whole evaluations come first, and one shows what passes
         rows = np.insert(rows, 0, 0)
     chosen = [done[row] for row in rows]
@@ -113,10 +117,13 @@ def survey(
         np.vstack([variances, *(each.variances for each in stopped)]),
         np.empty((0, x.shape[1])),
     )
+    model = fit_model(observations, None if earlier is None else earlier.surrogates)
     return Survey(
         space,
-        fit_model(observations, None if earlier is None else earlier.surrogates),
+        model,
         region_of(validation, n_calibration_of(whole, None)),
+        encoded_cover,
+        model.means(encoded_cover),
         points,
         frozenset(trial.number for trial in done),
         tuple(trial.number for trial in chosen[: len(whole)]),
@@ -182,9 +189,13 @@ def _points(
     trials: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
 ) -> FloatArray:
     """Compute the unit coordinates of trials, NaN for parameters that one has not, (n, d)."""
-    places = [_coordinates(trial) for trial in trials]
-    rows = [[place.get(name, math.nan) for name in search_space] for place in places]
-    return np.array(rows).reshape(len(rows), len(search_space))
+    # A list for every trial would be garbage that Python collects between proposals, which takes
+    # long where there are many trials.
+    numbers = (
+        place.get(name, math.nan) for place in map(_coordinates, trials) for name in search_space
+    )
+    n, d = len(trials), len(search_space)
+    return np.fromiter(numbers, dtype=np.float64, count=n * d).reshape(n, d)
 
 
 def _unit_coordinates(trial: FrozenTrial) -> dict[str, float]:

@@ -9,6 +9,14 @@ from optuna.trial import FrozenTrial
 T = TypeVar("T")
 
 
+class _Reference(weakref.ref[FrozenTrial]):
+    """A reference to a trial that knows the key of the trial."""
+
+    __slots__ = ("key",)
+
+    key: int
+
+
 class Remembered(Generic[T]):
     """A function of a trial whose results are kept for trials that are finished.
 
@@ -21,7 +29,9 @@ class Remembered(Generic[T]):
     def __init__(self, compute: Callable[[FrozenTrial], T]) -> None:
         self._compute = compute
         # Trials cannot be hashed, so that the key is the identity of the object.
-        self._known: dict[int, tuple[weakref.ref[FrozenTrial], T]] = {}
+        self._known: dict[int, tuple[_Reference, T]] = {}
+        known = self._known  # one function for all trials, which does not keep this object
+        self._forget = lambda gone: known.pop(gone.key, None)
 
     def __call__(self, trial: FrozenTrial) -> T:
         """Return the result for a trial."""
@@ -31,8 +41,9 @@ class Remembered(Generic[T]):
             return known[1]
         result = self._compute(trial)
         if trial.state.is_finished():
-            forget = self._known.pop
-            self._known[key] = weakref.ref(trial, lambda _: forget(key, None)), result
+            reference = _Reference(trial, self._forget)
+            reference.key = key
+            self._known[key] = reference, result
         return result
 
     def __reduce__(self) -> tuple[Any, ...]:

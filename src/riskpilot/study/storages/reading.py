@@ -49,12 +49,13 @@ def damaged_trial(error: Exception, number: int | None = None) -> StudyError:
 def read_distribution(written: str) -> BaseDistribution:
     """Return the distribution of a parameter; trials with the same one share it.
 
-    Optuna mends a range that it would not have written: it rounds an end, or takes true for 1. Such
-    a range was changed from outside, so that a `ValueError` refuses it.
+    Optuna mends a range that it would not have written: it rounds an end, or takes true for 1, and
+    nothing for false. Such a range was changed from outside, so that a `ValueError` refuses it.
     """
     found = json_to_distribution(written)
     rewritten = distribution_to_json(found)
-    if _sorted(written) != _sorted(rewritten):
+    is_mended = not isinstance(getattr(found, "log", False), bool)
+    if is_mended or _sorted(written) != _sorted(rewritten):
         raise ValueError(f"a parameter has the range {written}, which Optuna reads as {rewritten}")
     return found
 
