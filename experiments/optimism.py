@@ -6,7 +6,6 @@ tested on the same data. What counts is the free objective on test, as a multipl
 grid's. Tasks for tuning and for reporting are kept apart.
 """
 
-import argparse
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.runs import REPORTED, TUNING, in_processes, loaded, role
+from experiments.runs import in_processes, loaded, read_options, role
 from riskpilot.bench import cells
 from riskpilot.bench.methods import METHODS, Assignment, Guided
 from riskpilot.bench.replay import NOTHING, replay
@@ -162,15 +161,9 @@ def means(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run every search and write the figures."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.optimism", description=__doc__)
-    parser.add_argument("--task", action="append", choices=TUNING + REPORTED, help="all by default")
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--splits", type=int, default=20)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args(arguments)
+    options = read_options("optimism", __doc__, OUT, arguments)
     rows: list[dict[str, Any]] = []
-    for task in options.task or TUNING + REPORTED:  # what is done is kept
+    for task in options.task:  # what is done is kept
         settings = settings_of([task], options.seeds, options.splits)
         rows += summary(settings, list(in_processes(outcomes, settings, options.jobs)))
         written = {"seeds": options.seeds, "splits": options.splits, "means": means(rows)}

@@ -1,19 +1,13 @@
 """What experiments share that compare ways to search, task by task: runs, ratios, tables."""
 
 import json
-import multiprocessing
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from rich.progress import track
 
-from experiments.optimism import REPORTED, TUNING, loaded
-from experiments.tuning.problems import problems
+from experiments.runs import Setting, in_processes, loaded
 from riskpilot.bench import cells
 from riskpilot.bench.replay import NOTHING, replay
 from riskpilot.bench.tasks import Task
@@ -26,16 +20,6 @@ Outcomes = dict[str, list[float]]
 """By way to search: the free objective on test, and the share of splits that certify nothing."""
 
 _MOST_CELLS = 3  # limits of a task, from the tightest to the loosest
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One comparison: a task by its name, a limit, a seed."""
-
-    task: str
-    cell: cells.Cell
-    seed: int
-    n_splits: int
 
 
 def some_cells(task: Task) -> list[cells.Cell]:
@@ -76,32 +60,17 @@ def ratios(
     return rows
 
 
-def read_options(name: str, description: str, out: Path, arguments: list[str] | None) -> Namespace:
-    """Read the options of such an experiment."""
-    parser = ArgumentParser(prog=f"python -m experiments.{name}", description=description)
-    parser.add_argument("--task", action="append", help="all by default")
-    parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--splits", type=int, default=30)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=out)
-    return parser.parse_args(arguments)
-
-
 def run_all(
     options: Namespace, outcomes: Callable[[Setting], Result]
 ) -> tuple[list[Setting], list[Result]]:
     """Make every comparison that the options ask for, in processes of their own."""
-    names = options.task or [*(f"{TUNING}: {one.name}" for one in problems(1)), *REPORTED]
     settings = [
         Setting(name, cell, seed, options.splits)
-        for name in names
+        for name in options.task
         for seed in range(options.seeds)
         for cell in some_cells(loaded(name, seed))
     ]
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.jobs, mp_context=spawn) as pool:
-        results = pool.map(outcomes, settings, chunksize=2)
-        return settings, list(track(results, "searches and tests", total=len(settings)))
+    return settings, list(in_processes(outcomes, settings, options.jobs))
 
 
 def write_table(options: Namespace, rows: Sequence[dict[str, Any]]) -> None:

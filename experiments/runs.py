@@ -4,9 +4,12 @@ Choices about the default are made on the tuning tasks; the others only report.
 """
 
 import multiprocessing
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TypeVar
 
 from rich.progress import track
@@ -35,6 +38,31 @@ REPORTED = (
     "selective_waterbirds",
     "waterbirds",
 )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One search to be made: a task by its name, a limit, a seed."""
+
+    task: str
+    cell: cells.Cell
+    seed: int
+    n_splits: int
+
+
+def read_options(
+    name: str, description: str | None, out: Path, arguments: list[str] | None
+) -> Namespace:
+    """Read the options of an experiment that makes searches, task by task."""
+    parser = ArgumentParser(prog=f"python -m experiments.{name}", description=description)
+    parser.add_argument("--task", action="append", choices=TUNING + REPORTED, help="all by default")
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=out)
+    options = parser.parse_args(arguments)
+    options.task = options.task or TUNING + REPORTED
+    return options
 
 
 def role(name: str) -> str:

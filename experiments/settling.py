@@ -9,7 +9,6 @@ test. Beside it stands what a rule would save that ends every search as soon as 
 kept apart.
 """
 
-import argparse
 import itertools
 import json
 from collections.abc import Iterable, Sequence
@@ -21,7 +20,7 @@ import numpy as np
 import optuna
 
 import riskpilot as rp
-from experiments.runs import REPORTED, TUNING, in_processes, loaded, role
+from experiments.runs import Setting, in_processes, loaded, read_options, role
 from riskpilot.bench import cells
 from riskpilot.bench.replay import replay
 from riskpilot.bench.searches import evaluate
@@ -32,16 +31,6 @@ SHARES = (0.001, 0.002, 0.005, 0.01, 0.02)
 LOOKS = 2
 # What a search may lose by ending early, for the rule that knows how each search goes on.
 BEARABLE = 0.01
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One search to be made: a task by its name, a limit, a seed."""
-
-    task: str
-    cell: cells.Cell
-    seed: int
-    n_splits: int
 
 
 @dataclass(frozen=True)
@@ -178,14 +167,8 @@ def settings_of(names: Iterable[str], seeds: int, splits: int) -> list[Setting]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run every search and write the figures."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.settling", description=__doc__)
-    parser.add_argument("--task", action="append", choices=TUNING + REPORTED, help="all by default")
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--splits", type=int, default=20)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args(arguments)
-    settings = settings_of(options.task or TUNING + REPORTED, options.seeds, options.splits)
+    options = read_options("settling", __doc__, OUT, arguments)
+    settings = settings_of(options.task, options.seeds, options.splits)
     rows = summary(settings, list(in_processes(course, settings, options.jobs)))
     average = means(rows)
     written = {"seeds": options.seeds, "splits": options.splits, "means": average, "rows": rows}

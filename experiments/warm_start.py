@@ -16,8 +16,9 @@ import numpy as np
 import optuna
 
 import riskpilot as rp
-from experiments.optimism import loaded, shifted
-from experiments.ratios import Outcomes, Setting, ratios, read_options, run_all, tested, write_table
+from experiments.optimism import shifted
+from experiments.ratios import Outcomes, ratios, run_all, tested, write_table
+from experiments.runs import Setting, loaded, read_options
 from riskpilot.bench import cells
 from riskpilot.bench.searches import evaluate
 from riskpilot.bench.tasks import Task
