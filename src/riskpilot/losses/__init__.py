@@ -14,6 +14,7 @@ from riskpilot.losses.example_ids import ExampleIds, read_example_ids, read_ids
 from riskpilot.losses.fresh_scores import FreshScores, read_fresh, read_label_scores
 from riskpilot.losses.intake import (
     NumbersOfTexts,
+    TextArray,
     as_read,
     is_missing,
     number_array,
@@ -37,7 +38,12 @@ from riskpilot.losses.labels import (
     score_name,
     some_labels,
 )
-from riskpilot.losses.leakage import check_disjoint, check_memory, check_unseen
+from riskpilot.losses.leakage import (
+    check_disjoint,
+    check_memory,
+    check_unseen,
+    check_unseen_ids,
+)
 from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
 from riskpilot.losses.ranges import as_given
@@ -67,6 +73,7 @@ __all__ = [
     "NumbersOfTexts",
     "PackedLosses",
     "RiskLosses",
+    "TextArray",
     "ValidationLosses",
     "as_given",
     "as_read",
@@ -77,6 +84,7 @@ __all__ = [
     "check_memory",
     "check_names",
     "check_unseen",
+    "check_unseen_ids",
     "digest_of_labels",
     "digest_of_numbers",
     "free_objective_alone",

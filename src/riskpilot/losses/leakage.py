@@ -5,8 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from scipy.special import gammaln
 
-from riskpilot.errors import LeakageError
+from riskpilot.errors import LeakageError, shown
 from riskpilot.losses.evaluation import LossMapping
+from riskpilot.losses.intake import TextArray
 from riskpilot.losses.risk_losses import RiskLosses
 from riskpilot.losses.splits import CalibrationLosses, ValidationLosses
 from riskpilot.statistics import GroupSummary
@@ -48,6 +49,23 @@ def check_unseen(calibration: CalibrationLosses, seen: Mapping[str, Collection[s
                 f"{name!r} are validation losses of the study that this one was started from. "
                 f"Calibrate on other examples, or leave warm_start out."
             )
+
+
+def check_unseen_ids(ids: TextArray | None, seen: TextArray | None, what: str) -> None:
+    """Refuse examples that a search looked at, by their ids.
+
+    ``seen``: the ids of validation examples of the search, and of what it was started from;
+    ``what``: whose ids are checked, in the plural.
+    """
+    if ids is None or seen is None:
+        return
+    shared = np.intersect1d(ids, seen)
+    if len(shared):
+        raise LeakageError(
+            f"{what} must not have been seen by the search, but {len(shared):,} are validation "
+            f"examples of this search, or of the study that it was started from, or of a study "
+            f"before it, such as {shown(str(shared[0]))}. Take other examples."
+        )
 
 
 def check_memory(validation: LossMapping, calibration: LossMapping, free: str) -> None:

@@ -10,9 +10,9 @@ from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import non_dominated, region_of
 from riskpilot.problem import Problem
 from riskpilot.search import best_rows, default_pool_size, values_and_variances
-from riskpilot.study.kept.attributes import IDS_KEY, attributes_of, problem_of, settings_of
-from riskpilot.study.kept.earlier import earlier_of
+from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.records import validation_of
+from riskpilot.study.kept.seen_ids import seen_ids
 from riskpilot.study.kept.trials import finished, n_calibration_of, space_of
 from riskpilot.study.questions.stored_space import space_as_json
 
@@ -23,9 +23,9 @@ _FIRST_SHARE = 0.25
 
 
 def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
-    """Read what a new study may know of an earlier one, as plain JSON values for `write_earlier`.
+    """Read what a new study may know of an earlier one, as `write_earlier` takes it.
 
-    Only validation results are read.
+    Only validation results are read. All but the ids of the examples are plain JSON values.
     """
     if not isinstance(earlier, optuna.Study):
         raise StudyError(
@@ -63,7 +63,7 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
             name: [losses.row_digests[row].hex() for row in rows]
             for name, losses in validation.risks.items()
         },
-        "ids": _ids_of(earlier),
+        "ids": seen_ids(earlier),
         "first": [],
     }
     if problem.has_open_limits:
@@ -72,10 +72,3 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
     n_first = max(1, round(_FIRST_SHARE * default_pool_size(len(space))))
     first = best_rows(values[rows], region_of(validation, m), n_first)
     return {**content, "first": [configs[row] for row in first]}
-
-
-def _ids_of(earlier: optuna.Study) -> list[str]:
-    """Return the digests of the ids that an earlier study, and those before it, searched by."""
-    own = attributes_of(earlier).get(f"{IDS_KEY}validation")
-    before = earlier_of(earlier)
-    return [*([] if own is None else [own]), *([] if before is None else before.ids)]
