@@ -52,8 +52,8 @@ def study_space(
 ) -> dict[str, BaseDistribution]:
     """Return the parameters that finished trials of a study have, with their ranges.
 
-    ``trials``: all of the study, where they were read already. A trial need not have all of them. A parameter whose range is not the same in all trials that
-    have it is left out.
+    ``trials``: all of the study, where they were read already. A trial need not have all of the
+    parameters. One whose range is not the same in all trials that have it is left out.
     """
     return _study_spaces.setdefault(study, _SpaceSoFar()).after(
         trials_of(study) if trials is None else trials
