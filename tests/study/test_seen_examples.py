@@ -152,3 +152,41 @@ def test_ids_of_two_tells_are_compared():
     study = searched()
     with pytest.raises(rp.LeakageError, match="but 300 are validation examples"):
         rp.objective(study, evaluate_on(0, 1), calibration_ids=names(0)[::-1])
+
+
+def judged_table(fresh, fresh_ids=None, **ids):
+    x = np.array([0.1, 0.5])
+    parts = [np.array([losses_at(one, part) for one in x]) for part in (0, 1)]
+    judge = {"labelled": {"error": parts[1]}, "unlabelled": {"error": fresh}}
+    judge |= {} if fresh_ids is None else {"ids": fresh_ids}
+    known = {"validation_ids": names(0), "calibration_ids": names(1)}
+    given = {"validation": {"error": parts[0], "cost": 1 - x}, "calibration": {"error": parts[1]}}
+    return rp.select_from_losses(PROBLEM, **given, judge=judge, **(known if ids else {}))
+
+
+def test_fresh_examples_of_a_table_are_neither_labelled_nor_searched_by():
+    other = np.array([losses_at(one, 2) for one in (0.1, 0.5)])
+    assert judged_table(other, names(2), ids=True).config is not None
+    with pytest.raises(rp.LeakageError, match="but 1 are validation examples"):
+        judged_table(other, [*names(2)[1:], "0-3"], ids=True)
+    with pytest.raises(rp.LeakageError, match="but 1 of them are calibration examples"):
+        judged_table(other, [*names(2)[1:], "1-3"], ids=True)
+    with pytest.raises(rp.LeakageError, match="its scores of 'error' are the validation losses"):
+        judged_table(np.array([losses_at(one, 0) for one in (0.1, 0.5)]))
+    with pytest.raises(rp.LossError, match="those of 299 examples"):
+        judged_table(other, names(2)[1:])
+
+
+@pytest.mark.parametrize("shared", ["0-3", "1-3", "4-3"])
+def test_fresh_examples_of_a_study_are_neither_labelled_nor_searched_by(shared):
+    study = rp.create_study(PROBLEM, seed=0, warm_start=searched(4))
+
+    def evaluate(trial):
+        found = evaluate_on(0, 1)(trial)
+        score = {"error": np.full(K, 0.1)}
+        judge = {"labelled": score, "unlabelled": score, "ids": [*names(2)[1:], shared]}
+        return rp.Evaluation(found.validation, found.calibration, judge)
+
+    run = rp.objective(study, evaluate, validation_ids=names(0), calibration_ids=names(1))
+    with pytest.raises(rp.LeakageError, match=r"Fresh examples of a judge .* but 1 "):
+        study.optimize(run, n_trials=1)

@@ -10,7 +10,7 @@ from riskpilot.losses.evaluation import (
     check_names,
     was_used_as_number,
 )
-from riskpilot.losses.example_ids import ExampleIds, read_example_ids, read_ids
+from riskpilot.losses.example_ids import ExampleIds, read_example_ids, read_ids, whole_id
 from riskpilot.losses.fresh_scores import FreshScores, read_fresh, read_label_scores
 from riskpilot.losses.intake import (
     NumbersOfTexts,
@@ -40,6 +40,7 @@ from riskpilot.losses.labels import (
 )
 from riskpilot.losses.leakage import (
     check_disjoint,
+    check_fresh,
     check_memory,
     check_unseen,
     check_unseen_ids,
@@ -79,6 +80,7 @@ __all__ = [
     "as_read",
     "calibration_losses",
     "check_disjoint",
+    "check_fresh",
     "check_judged",
     "check_losses",
     "check_memory",
@@ -114,4 +116,5 @@ __all__ = [
     "value_of",
     "was_used_as_number",
     "weighted",
+    "whole_id",
 ]

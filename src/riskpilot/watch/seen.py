@@ -9,7 +9,7 @@ import numpy as np
 
 from riskpilot.common.arrays import BoolArray
 from riskpilot.errors import LossError
-from riskpilot.losses import text_array
+from riskpilot.losses import text_array, whole_id
 
 _BYTES = 8  # of a digest; among a million ids two are taken for one with a chance of 3 in 10^8
 
@@ -34,7 +34,7 @@ class Seen:
                 f"ids name the examples, one for each, shape ({n},), but their shape is "
                 f"{texts.shape}. Give every example the id that tells it from all others."
             )
-        digests = [_digest(text) for text in texts.tolist()]
+        digests = [_digest(whole_id(text)) for text in texts.tolist()]
         is_new = np.zeros(n, dtype=bool)
         found: dict[bytes, None] = {}
         for place, digest in enumerate(digests):
