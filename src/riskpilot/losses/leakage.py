@@ -128,10 +128,10 @@ def check_fresh(
         own = validation.get(name)
         if own is None:
             continue  # where the order was known, there need be no losses
-        arrays = (
+        one, other = (
             np.atleast_2d(number_array(each, name, missing_as_nan=True)) for each in (scores, own)
         )
-        same = np.array_equal(*arrays) and not _could_coincide(seen.risks[name])
+        same = np.array_equal(one, other) and not _could_coincide(seen.risks[name])
         if same or _overlap(scores, own):
             raise LeakageError(
                 f"Fresh examples of a judge must not have been seen by the search, but its scores "
