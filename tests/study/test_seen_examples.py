@@ -148,6 +148,15 @@ def test_calibration_ids_are_compared_one_by_one_with_those_of_earlier_studies(s
     next_study.optimize(run, n_trials=2)
 
 
+def test_losses_are_compared_with_those_of_all_earlier_studies():
+    study = searched(1, ids=False, warm_start=searched(0, ids=False))
+    study = rp.create_study(PROBLEM, warm_start=study)
+    study.enqueue_trial({"x": 0.0})
+    run = rp.objective(study, evaluate_on(2, 0))
+    with pytest.raises(rp.LeakageError, match="or of a study before it"):
+        study.optimize(run, n_trials=3)
+
+
 def test_ids_of_two_tells_are_compared():
     study = searched()
     with pytest.raises(rp.LeakageError, match="but 300 are validation examples"):

@@ -48,8 +48,8 @@ def check_unseen(calibration: CalibrationLosses, seen: Mapping[str, Collection[s
         if any(row.hex() in digests for row in losses.row_digests) and not _could_coincide(losses):
             raise LeakageError(
                 f"Calibration examples must not have been seen by the search, but the losses of "
-                f"{name!r} are validation losses of the study that this one was started from. "
-                f"Calibrate on other examples, or leave warm_start out."
+                f"{name!r} are validation losses of the study that this one was started from, or "
+                f"of a study before it. Calibrate on other examples, or leave warm_start out."
             )
 
 

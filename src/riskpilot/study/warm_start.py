@@ -11,6 +11,7 @@ from riskpilot.guarantee import non_dominated, region_of
 from riskpilot.problem import Problem
 from riskpilot.search import best_rows, default_pool_size, values_and_variances
 from riskpilot.study.kept.attributes import problem_of, settings_of
+from riskpilot.study.kept.earlier import earlier_of
 from riskpilot.study.kept.records import validation_of
 from riskpilot.study.kept.seen_ids import seen_ids
 from riskpilot.study.kept.trials import finished, n_calibration_of, space_of
@@ -18,6 +19,8 @@ from riskpilot.study.questions.stored_space import space_as_json
 
 # So many evaluations of the earlier study are kept; those on its front come first.
 _MOST = 100
+# So many digests of validation losses are kept of the studies before it, the latest first.
+_MOST_BEFORE = 200
 # The share of the initial pool that tries what was best in the earlier study.
 _FIRST_SHARE = 0.25
 
@@ -60,7 +63,7 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
         "values": values[rows].tolist(),
         "variances": [[None if v is None else float(v) for v in row] for row in known],
         "digests": {
-            name: [losses.row_digests[row].hex() for row in rows]
+            name: [*(losses.row_digests[row].hex() for row in rows), *_before(earlier, name)]
             for name, losses in validation.risks.items()
         },
         "ids": seen_ids(earlier),
@@ -72,3 +75,9 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
     n_first = max(1, round(_FIRST_SHARE * default_pool_size(len(space))))
     first = best_rows(values[rows], region_of(validation, m), n_first)
     return {**content, "first": [configs[row] for row in first]}
+
+
+def _before(earlier: optuna.Study, name: str) -> list[str]:
+    """Return the digests of losses of one risk by which the studies before an earlier one went."""
+    before = earlier_of(earlier)
+    return [] if before is None else list(before.digests[name])[:_MOST_BEFORE]

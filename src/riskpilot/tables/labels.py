@@ -156,7 +156,7 @@ def marked_fresh(path: str, name: str, marks: Array, examples: Sequence[str]) ->
     if odd is not None:
         raise TableError(
             f"{path!r}: the column {name!r} says true of examples that are never labelled and "
-            f"false of the others, but of example {examples[odd]!r} it says {marks[odd]!r}. Settle "
-            f"it for every example before the first label."
+            f"false of the others, but of example {examples[odd]!r} it says "
+            f"{str(marks[odd])!r}. Settle it for every example before the first label."
         )
     return np.array([_MARKS[text] for text in texts], dtype=bool)

@@ -54,8 +54,8 @@ class Earlier:
     ``study``: its name; ``space``: its parameters; ``configs``: n configurations, with their
     ``values``, (n, c + 1), and the ``variances`` of their noise, NaN where it is not known;
     ``first``: those to be tried first, as long as the earlier study is not seen to mislead;
-    ``digests``: those of their validation losses, by risk; ``ids``: where the ids are of its
-    validation examples and of those of the studies that it was itself started from, if known.
+    ``digests``: those of their validation losses, by risk, and of the studies that it was itself
+    started from; ``ids``: where the ids of the validation examples of all these are, if known.
     """
 
     study: str
@@ -149,7 +149,7 @@ def _read(study: optuna.Study) -> Earlier | None:
         raise changed(study, "warm start", error) from error
     values = np.array(content["values"], dtype=np.float64)
     variances = np.array(content["variances"], dtype=np.float64)
-    digests = {name: frozenset(found) for name, found in content["digests"].items()}
+    digests = {name: dict.fromkeys(found) for name, found in content["digests"].items()}
     return Earlier(**{**content, "values": values, "variances": variances, "digests": digests})
 
 
