@@ -138,6 +138,24 @@ def test_a_look_that_was_left_out_is_made_up_for(renewed, slow_looks):
     assert len(line.said) == 2
 
 
+def test_one_callback_begins_anew_for_another_study(capsys):
+    shown, easy, hard = rp.ShowProgress(), scenes.study(8), scenes.study(0)
+    for study, n_trials in ((easy, 3), (hard, 2)):
+        objective = rp.objective(study, scenes.evaluate)
+        study.optimize(objective, n_trials=n_trials, callbacks=[shown])
+    counts = [line.partition(" finished: ")[0] for line in lines(capsys)]
+    assert counts == ["9", "11", "1", "2"]
+
+
+def test_the_line_of_a_study_is_closed_before_that_of_another_one(renewed, slow_looks):
+    shown = rp.ShowProgress()
+    for study in (scenes.study(9), scenes.study(1)):
+        shown(study, study.trials[-1])
+    first, second = renewed
+    assert first.said[-1] == "closed"
+    assert second.said == ["1 finished: it is too early to say what will pass"]
+
+
 def test_names_cannot_colour_the_terminal(capsys):
     shown_line.ShownLine(keep=True).show("\x1b[31mcost")
     assert lines(capsys) == ["\\x1b[31mcost"]
