@@ -230,6 +230,35 @@ def test_a_study_that_cannot_be_read_any_more_is_said_and_not_an_error_of_the_se
         assert b"was changed" in content
 
 
+GONE = b"The file of the study was removed or replaced"
+
+
+@pytest.mark.parametrize("name", ["study.db", "study.log"])
+def test_a_file_that_was_moved_removed_or_made_anew_is_said(tmp_path, name):
+    place, aside = tmp_path / name, tmp_path / "aside"
+
+    def make(n_trials):
+        study = rp.create_study(scenes.PROBLEM, storage=str(place), study_name="again", seed=0)
+        study.optimize(rp.objective(study, scenes.evaluate), n_trials=n_trials)
+
+    make(2)
+    with served(rp.load_study(storage=str(place), study_name="again")) as page:
+        assert "2 finished" in text_of(page)
+        place.rename(aside)
+        status, _, content = ask(page)
+        assert (status, content[: len(GONE)]) == (503, GONE)
+        aside.rename(place)
+        assert "2 finished" in text_of(page)
+        for remains in tmp_path.glob(f"{name}*"):
+            if remains.is_file():
+                remains.unlink()
+        for n_trials in (0, 3):
+            if n_trials:
+                make(n_trials)
+            status, _, content = ask(page)
+            assert (status, content[: len(GONE)]) == (503, GONE)
+
+
 def test_a_storage_that_does_not_answer_is_not_waited_for(monkeypatch):
     study = scenes.study(2)
 
