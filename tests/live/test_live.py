@@ -9,6 +9,7 @@ import threading
 from urllib.parse import urlsplit
 
 import numpy as np
+import optuna
 import pytest
 from typer.testing import CliRunner
 
@@ -257,6 +258,18 @@ def test_a_file_that_was_moved_removed_or_made_anew_is_said(tmp_path, name):
                 make(n_trials)
             status, _, content = ask(page)
             assert (status, content[: len(GONE)]) == (503, GONE)
+
+
+@pytest.mark.parametrize("name", [None, "study.db", "study.log"])
+def test_a_study_that_was_deleted_is_said_in_one_sentence(tmp_path, name):
+    storage = None if name is None else str(tmp_path / name)
+    study = rp.create_study(scenes.PROBLEM, storage=storage, study_name="gone", seed=0)
+    with served(study) as page:
+        assert "No trial has finished yet" in text_of(page)
+        optuna.delete_study(study_name="gone", storage=study._storage)
+        status, _, content = ask(page)
+        assert status == 503
+        assert content.startswith(b"The study 'gone' is no longer in its storage: it was deleted.")
 
 
 def test_a_storage_that_does_not_answer_is_not_waited_for(monkeypatch):

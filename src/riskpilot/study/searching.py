@@ -2,6 +2,7 @@
 
 import optuna
 
+from riskpilot.errors import StudyError
 from riskpilot.guarantee import Background
 from riskpilot.losses import ValidationLosses
 from riskpilot.study.kept.attributes import attributes_of, problem_of, require_study, settings_of
@@ -17,8 +18,14 @@ def still(study: optuna.Study) -> optuna.Study:
     It can be read as often as one likes, says the same every time, and cannot be written.
     """
     require_study(study)
-    # The ledger names trials, so that it is read before them.
-    return stand_still(study, attributes_of(study))
+    try:
+        attributes = attributes_of(study)  # the ledger names trials, so that it is read before them
+    except KeyError as error:  # so Optuna says of every storage that it has no such study
+        raise StudyError(
+            f"The study {study.study_name!r} is no longer in its storage: it was deleted. Load "
+            f"another one, riskpilot.load_study(storage=...)."
+        ) from error
+    return stand_still(study, attributes)
 
 
 def search_so_far(study: optuna.Study) -> tuple[ValidationLosses, Background] | None:
