@@ -115,6 +115,25 @@ def test_page_says_when_nothing_is_expected_to_pass_and_when_nothing_was_certifi
         assert "Nothing could be certified" in text_of(page)
 
 
+@pytest.mark.parametrize("is_guided", [True, False])
+def test_only_what_the_guided_search_proposed_is_called_so(is_guided):
+    sampler = None if is_guided else optuna.samplers.RandomSampler(0)
+    study = rp.create_study(scenes.PROBLEM, seed=0, sampler=sampler)
+    study.optimize(rp.objective(study, scenes.evaluate), n_trials=12)
+    study.sampler = rp.GuidedSampler(scenes.PROBLEM, seed=0)  # as one who only looks loads it
+    with served(study) as page:
+        shown = text_of(page)
+    drawn = json.loads(re.search(r'id="page">(.*?)</script>', shown)[1])["figures"]
+    for figure in drawn.values():
+        names = {trace.get("name") for trace in figure["data"]}
+        assert ("proposed" in names, "evaluated" in names) == (is_guided, not is_guided)
+    names = {trace.get("name") for trace in drawn["figure-0"]["data"]}
+    assert "region of interest" in names
+    assert ("reference point" in names) == is_guided
+    whose = "" if is_guided else " that a GuidedSampler proposes"
+    assert f"One more evaluation{whose} is expected to lower cost" in shown
+
+
 def test_limits_left_open_and_trials_without_losses_are_said():
     study = rp.create_study(rp.Problem([rp.Risk("error", None)], "cost"), seed=0)
     study.optimize(rp.objective(study, scenes.evaluate), n_trials=3)

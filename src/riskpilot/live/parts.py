@@ -133,6 +133,8 @@ def _gain(snapshot: Snapshot) -> str:
         "best chance to pass": chance_in_words(ahead.chance),
     }
     note = "the mean over what the next evaluation may show and over what may pass"
+    if not snapshot.is_guided:
+        note += "; a GuidedSampler proposes it, which this study does not use so far"
     return _card("One more evaluation", [rows], note)
 
 

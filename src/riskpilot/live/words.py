@@ -86,4 +86,5 @@ def _ahead(snapshot: Snapshot) -> str:
     if snapshot.status.outlook is None:
         return ""
     free = snapshot.status.asked["minimize"]
-    return f"One more evaluation is expected to lower {free} by {gain(snapshot)}."
+    which = "" if snapshot.is_guided else " that a GuidedSampler proposes"
+    return f"One more evaluation{which} is expected to lower {free} by {gain(snapshot)}."
