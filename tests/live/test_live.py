@@ -343,6 +343,25 @@ def test_command_says_where_it_serves_and_warns_when_others_may_read(
     assert opened == ["http://somewhere:7"]
 
 
+@pytest.mark.parametrize("name", ["empty.db", "empty.log"])
+def test_command_leaves_an_empty_file_as_it_is(tmp_path, name):
+    place = tmp_path / name
+    place.touch()
+    done = CliRunner().invoke(app, ["live", str(place)])
+    assert done.exit_code == 2
+    assert "is empty. Give the path" in " ".join(done.stderr.split())
+    assert place.stat().st_size == 0
+
+
+def test_command_says_how_a_storage_without_studies_gets_one(tmp_path):
+    place = str(tmp_path / "study.db")
+    study = rp.create_study(scenes.PROBLEM, storage=place, study_name="gone")
+    optuna.delete_study(study_name="gone", storage=study._storage)
+    done = CliRunner().invoke(app, ["live", place])
+    assert done.exit_code == 2
+    assert "it holds none. Make one with riskpilot.create_study" in " ".join(done.stderr.split())
+
+
 def test_command_names_the_extra_that_is_missing(tmp_path, monkeypatch):
     rp.create_study(scenes.PROBLEM, storage=str(tmp_path / "study.db"))
     monkeypatch.setitem(__import__("sys").modules, "riskpilot.live", None)
