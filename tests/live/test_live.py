@@ -134,6 +134,21 @@ def test_only_what_the_guided_search_proposed_is_called_so(is_guided):
     assert f"One more evaluation{whose} is expected to lower cost" in shown
 
 
+def test_what_would_act_on_a_terminal_or_turn_the_text_is_shown_as_its_code():
+    study = rp.create_study(scenes.PROBLEM, seed=0, study_name="turned \u202e")
+
+    def evaluate(trial):
+        trial.suggest_categorical("kind", ["\x1b[31mred"])
+        return fail_once(trial)
+
+    study.optimize(rp.objective(study, evaluate), n_trials=5, catch=RuntimeError)
+    study.ask({"kind": optuna.distributions.CategoricalDistribution(["\x1b[31mred"])})
+    with served(study) as page:
+        shown = text_of(page)
+    assert not any(character in shown for character in ("\x1b", "\\u001b", "\u202e"))
+    assert shown.count("\\x1b[31mred") >= 3
+
+
 def test_limits_left_open_and_trials_without_losses_are_said():
     study = rp.create_study(rp.Problem([rp.Risk("error", None)], "cost"), seed=0)
     study.optimize(rp.objective(study, scenes.evaluate), n_trials=3)

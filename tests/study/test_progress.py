@@ -47,6 +47,17 @@ def test_a_log_gets_a_line_when_the_number_of_trials_has_doubled(capsys):
     assert end.startswith("17 finished: cost ")
 
 
+def test_a_log_counts_finished_trials_alone(capsys):
+    def evaluate(trial):
+        if 1 <= trial.number < 9:
+            raise RuntimeError("broken")
+        return scenes.evaluate(trial)
+
+    search(10, evaluate=evaluate)
+    counts = [line.partition(":")[0] for line in lines(capsys)]
+    assert counts == ["1 finished", "2 finished, 8 failed"]
+
+
 def test_it_says_when_nothing_is_expected_to_pass_and_counts_failures(capsys):
     def evaluate(trial):
         if trial.number == 3:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import optuna
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.common import ShownLine
 from riskpilot.study.forecast import counts_in_words, expected_in_words, gain_in_words, outlook_of
@@ -81,7 +81,8 @@ class _Shown:
         self._newest: optuna.Study | None = None
         self._timer: threading.Timer | None = None
         self._look_at = -float("inf")  # when the next look ahead is due
-        self._write_at = -float("inf"), 0  # when, and at how many trials, the next line is due
+        # When, and at how many finished trials, a log gets its next line.
+        self._write_at = -float("inf"), 0
 
     def renew(self, now: optuna.Study) -> None:
         """Show a newer state of the study, at once or as soon as a look ahead is due."""
@@ -125,11 +126,12 @@ class _Shown:
 
     def _is_due(self, now: optuna.Study) -> bool:
         """Tell whether a log is to get a line, and when it is to get the next one."""
-        moment, n_trials = _clock(), len(trials_of(now))
+        states = [trial.state for trial in trials_of(now)]
+        moment, n_finished = _clock(), states.count(TrialState.COMPLETE)
         seconds, doubled = self._write_at
-        is_due = moment >= seconds or n_trials >= doubled
+        is_due = moment >= seconds or n_finished >= doubled
         if is_due:
-            self._write_at = moment + _SECONDS, 2 * n_trials
+            self._write_at = moment + _SECONDS, max(2 * n_finished, 1)
         return is_due
 
 
