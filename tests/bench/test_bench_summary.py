@@ -1,5 +1,7 @@
 """Estimates, comparisons and claims say what the numbers say."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from riskpilot.bench.methods import PIECES
 from riskpilot.bench.results import Entry, Results, Runs
 from riskpilot.bench.shown.claims import paper_claims
 from riskpilot.bench.shown.estimate import two_way
+from riskpilot.bench.shown.page import trust_note
 from riskpilot.bench.shown.summary import cell_rows, compare, ratio
 from riskpilot.bench.shown.targets import piece_rows, targets
 
@@ -127,3 +130,10 @@ def test_both_figures_are_kept_where_some_runs_certify_nothing() -> None:
     assert row["free"] == pytest.approx(0.7)
     assert row["free_where_certified"] == pytest.approx(0.5)
     assert row["nothing_certified"] == pytest.approx(0.5)
+
+
+def test_the_overview_says_whether_the_default_that_was_replayed_hedges() -> None:
+    stored = Path(__file__).parents[2] / "experiments" / "results" / "README.md"
+    assert trust_note(1.0) in stored.read_text(encoding="utf-8")
+    assert "hedges" in trust_note(0.7)
+    assert "`trust=0.7`" in trust_note(0.7)
