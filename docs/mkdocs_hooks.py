@@ -38,6 +38,8 @@ _FIGURES = {
     "optimism": ("docs/searches.py", "optimism"),
     "optimism by task": ("docs/searches.py", "optimism_by_task"),
     "settling": ("docs/searches.py", "settling"),
+    "races": ("docs/searches.py", "races"),
+    "earlier studies": ("docs/searches.py", "earlier_studies"),
     "throughput": ("docs/searches.py", "throughput"),
     "tried": ("experiments/tuning/shown.py", "tried"),
     "shares": ("experiments/tuning/shown.py", "shares"),
