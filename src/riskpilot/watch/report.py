@@ -195,7 +195,8 @@ def _figures(watch: Watch) -> list[PageFigure]:
         PageFigure(
             "The evidence against the limits",
             "What bets against each limit have won, as a share of what raises an alarm. It falls "
-            "while a limit is kept, and grows ever faster once it is broken.",
+            "while a limit is kept, and grows ever faster once it is broken. It is drawn between a "
+            "thousandth and a thousand: a line that runs along either of them goes on beyond it.",
             evidence_course(every[:_LINES]),
         )
     )
