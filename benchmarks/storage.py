@@ -51,8 +51,7 @@ class Visible(Proposing):
     def infer_relative_search_space(
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        study.get_trials(deepcopy=False)
-        study_space(study)
+        study_space(study, study.get_trials(deepcopy=False))
         return super().infer_relative_search_space(study, trial)
 
     def sample_relative(

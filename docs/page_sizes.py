@@ -11,7 +11,7 @@ from pathlib import Path
 from plotly.offline import get_plotlyjs
 
 from riskpilot.plots.library import asset
-from tests.pictures import pages
+from tests.pictures import written_pages
 
 
 def sizes() -> dict[str, tuple[int, int]]:
@@ -20,7 +20,7 @@ def sizes() -> dict[str, tuple[int, int]]:
     whole = len(get_plotlyjs().encode())
     found = {}
     with tempfile.TemporaryDirectory() as folder:
-        for name, write in pages.KINDS.items():
+        for name, write in written_pages.KINDS.items():
             size = write(Path(folder) / f"{name}.html").stat().st_size
             found[name] = (size, size - small + whole)
     return found

@@ -47,12 +47,19 @@ def one_thread_per_worker():
 
 
 @pytest.fixture(scope="session")
-def chrome():
+def one_browser():
     """One browser for all pages."""
     if browser.find() is None:
         pytest.fail(f"Tests of pages need Chromium: {browser.HINT}. Leave them: -m 'not browser'")
     with browser.opened() as opened:
         yield opened
+
+
+@pytest.fixture
+def chrome(one_browser):
+    """The browser, without what it noted for the test before."""
+    browser.forget(one_browser)
+    return one_browser
 
 
 @pytest.fixture(scope="session")

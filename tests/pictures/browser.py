@@ -92,6 +92,13 @@ def work(chrome):
     return next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime")
 
 
+def forget(chrome):
+    """Leave the page that is open, and drop what was noted of it and of those before it."""
+    chrome.get("about:blank")
+    for kind in ("browser", "performance"):
+        chrome.get_log(kind)
+
+
 def complaints(chrome):
     """What the page wrote to the console."""
     return [entry["message"] for entry in chrome.get_log("browser")]

@@ -14,7 +14,7 @@ from plotly.offline import get_plotlyjs_version
 
 from riskpilot import plots
 from riskpilot.plots.library import BASIC_TRACES, asset, library_for
-from tests.pictures import pages, scenes
+from tests.pictures import scenes, written_pages
 from tests.pictures.figures import every_figure
 from tools import bundles
 
@@ -67,7 +67,7 @@ def test_a_figure_of_another_kind_gets_the_whole_library():
     assert len(whole) > 4_000_000
 
 
-@pytest.mark.parametrize("name", pages.KINDS)
+@pytest.mark.parametrize("name", written_pages.KINDS)
 def test_pages_are_whole_and_below_a_megabyte_and_a_half(name, written):
     assert written[name].stat().st_size < 1_500_000
     text = written[name].read_text(encoding="utf-8")

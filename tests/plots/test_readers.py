@@ -5,7 +5,7 @@ import itertools
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from tests.pictures import browser, pages
+from tests.pictures import browser, written_pages
 
 pytestmark = pytest.mark.browser
 
@@ -28,7 +28,7 @@ def long_but(*quick, of):
     return [pytest.param(*case, marks=() if case in quick else (pytest.mark.long,)) for case in of]
 
 
-SCHEMES = list(itertools.product(pages.KINDS, ("light", "dark")))
+SCHEMES = list(itertools.product(written_pages.KINDS, ("light", "dark")))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,9 @@ def test_figures_say_what_they_show_and_can_be_reached(show):
     assert "chosen (1 point)" in chrome.page_source
 
 
-@pytest.mark.parametrize("name", long_but(("certified",), of=[(name,) for name in pages.KINDS]))
+@pytest.mark.parametrize(
+    "name", long_but(("certified",), of=[(name,) for name in written_pages.KINDS])
+)
 def test_panels_stand_below_each_other_on_a_phone(show, name):
     chrome = show(name, width=390)
     assert chrome.execute_script("return document.documentElement.scrollWidth") <= 390

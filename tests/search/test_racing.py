@@ -79,3 +79,11 @@ KNOWN = np.array([[0.05, 1.0], [0.15, 0.5]])
 )
 def test_an_evaluation_is_finished_while_it_may_become_the_choice(risk, free, worth):
     assert is_worth_finishing([risk, free], KNOWN, REGION) is worth
+
+
+def test_until_something_is_likely_to_pass_what_may_pass_is_finished_however_dear_it_is():
+    broken = np.array([[0.4, 0.1], [0.5, 0.05]])
+    assert is_worth_finishing([Guess(0.1, 0.01), Guess(1.0, 0.0)], broken, REGION)
+    assert not is_worth_finishing([Guess(0.4, 0.01), Guess(1.0, 0.0)], broken, REGION)
+    one_price = np.array([[0.4, 0.1], [0.5, 0.1]])
+    assert is_worth_finishing([Guess(0.1, 0.01), Guess(0.1, 0.0)], one_price, REGION)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import riskpilot as rp
-from tests.pictures import pages, scenes
+from tests.pictures import scenes, written_pages
 
 NASTY = ("<b>one</b>", "a & b", "<i>cost</i>")
 
@@ -61,7 +61,7 @@ def test_card_of_labels_says_where_each_candidate_stands():
 
 
 def test_card_of_a_watch_says_in_words_what_its_colour_says():
-    shown = pages.watched()._repr_html_()
+    shown = written_pages.watched()._repr_html_()
     assert "ALARM" in shown or "no longer holds" in shown
 
 

@@ -275,3 +275,43 @@ def test_false_certificates_stay_below_delta_with_races(n_studies):
         wrong += rp.select(study).config is not None
     assert stopped > n_studies  # races were run
     assert wrong / n_studies <= 0.1 + 3 * np.sqrt(0.1 * 0.9 / n_studies)
+
+
+def test_safe_trials_are_finished_where_the_first_whole_ones_break_the_limit():
+    study = rp.create_study(PROBLEM, seed=0)
+    for x in (0.9, 0.8, 0.1, 0.2):
+        study.enqueue_trial({"x": x})
+    study.optimize(rp.objective(study, race), n_trials=4)
+    assert study.trials[2].state == TrialState.COMPLETE  # it costs most, and alone may pass
+    assert rp.select(study).config is not None
+
+
+def test_a_generator_may_fill_one_array_again_and_again():
+    def evaluate(trial):
+        x, buffer = trial.suggest_float("x", 0, 1), np.empty(BLOCK, dtype=bool)
+        for rows in np.split(np.arange(K), K // BLOCK):
+            buffer[:] = errors(x)[0, rows]
+            yield {"error": buffer, "cost": 1 - x}
+        return {"error": errors(x)[1]}
+
+    (trial,) = raced(1, evaluate=evaluate).trials
+    assert trial.values[0] == errors(0.0)[0].mean()
+
+
+@pytest.mark.parametrize(
+    ("costs", "returned", "says"),
+    [
+        ([np.ones(500), 1.0], None, "yields both"),
+        ([1.0, np.ones(500)], None, "yields both"),
+        ([1.0, 1.0], rp.Evaluation({"error": np.zeros(1_000)}), "not returned again"),
+    ],
+)
+def test_a_generator_says_one_thing(costs, returned, says):
+    def evaluate(trial):
+        trial.suggest_float("x", 0, 1)
+        for cost in costs:
+            yield {"error": np.zeros(500), "cost": cost}
+        return returned
+
+    with pytest.raises(rp.LossError, match=says):
+        raced(1, evaluate=evaluate)

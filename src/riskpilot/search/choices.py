@@ -108,7 +108,8 @@ def _chance_above(gap: FloatArray, most: FloatArray) -> FloatArray:
 
 def _integral_of_ndtr(x: FloatArray) -> FloatArray:
     """Integrate the normal distribution function from minus infinity up to ``x``."""
-    integral: FloatArray = x * ndtr(x) + np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)
+    near = np.clip(x, -40.0, 40.0)  # the density is 0 beyond
+    integral: FloatArray = x * ndtr(x) + np.exp(-0.5 * near**2) / np.sqrt(2 * np.pi)
     return integral
 
 

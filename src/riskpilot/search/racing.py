@@ -94,7 +94,8 @@ def is_worth_finishing(
     evaluations, shape (n, c + 1); ``region``: what passes. What counts is by how much the free
     objective of the choice is expected to gain: a mean over what the evaluation may show and over
     what may pass on calibration data. A free objective of which nothing is known counts as far
-    better than all others.
+    better than all others. Until something known is more likely to pass than not, whatever may
+    pass is worth more than nothing, however bad its free objective is.
     """
     means, errors = (np.array(column) for column in zip(*guesses, strict=True))
     if not np.isfinite(errors[:-1]).all():
@@ -104,8 +105,13 @@ def is_worth_finishing(
         means[-1], errors[-1] = 2 * low - high - 1e-9, 0.0
     transform = chance_to_pass(region, 0.0)
     worst = float(max(high, means[-1]))
-    reference = transform(np.append(np.full(len(region), np.inf), worst)[None])[0]
+    spread = worst - float(low)
+    missed = transform(known)
+    is_likely = bool((np.prod(1 - missed[:, :-1], axis=1) >= 0.5).any())
+    # What a search without a choice is worth.
+    nothing = worst if is_likely else worst + (spread or 1.0)
+    reference = transform(np.append(np.full(len(region), np.inf), nothing)[None])[0]
     half = np.random.default_rng(0).standard_normal((_DRAWS // 2, len(means)))
     draws = means + np.vstack([half, -half]) * errors
-    gains = improvement_over(transform(known), reference)(transform(draws))
-    return bool(gains.mean() > _WORTH * (worst - low))
+    gains = improvement_over(missed, reference)(transform(draws))
+    return bool(gains.mean() > _WORTH * spread)

@@ -104,7 +104,8 @@ class Race:
                 f"Yield all of them with every block."
             )
         rows = one_row(self._problem, block, "validation")
-        losses = {name: values[0, ...] for name, values in rows.items()}
+        # A copy: a generator may fill the same array again for its next block.
+        losses = {name: np.array(values[0, ...]) for name, values in rows.items()}
         sizes = {
             name: values.size if values.ndim else 0
             for name, values in losses.items()
@@ -115,6 +116,12 @@ class Race:
                 f"A block has one loss per example under every name, but one of trial {number} has "
                 f"{sizes or 'none'}. Yield arrays of equal length; only the free objective may be "
                 f"a number."
+            )
+        free = self._problem.minimize
+        if free in self._parts and self._parts[free][0].ndim != losses[free].ndim:
+            raise LossError(
+                f"The free objective {free!r} is an array in every block or a number in every "
+                f"block, but trial {number} yields both. Yield it in one way."
             )
         return losses
 
@@ -140,6 +147,13 @@ class Race:
                 f"Scores of a judge come with an evaluation that is returned whole, but that of "
                 f"trial {self._trial.number} is a generator. Write return rp.Evaluation(validation,"
                 f" calibration, judge=...) without a yield."
+            )
+        again = sorted(self._parts.keys() & returned.validation.keys())
+        if again:
+            raise LossError(
+                f"Losses that were yielded are not returned again, but the evaluation that the "
+                f"generator of trial {self._trial.number} returned has {again} once more. Return "
+                f"the calibration losses alone."
             )
         return Evaluation({**self._joined(), **returned.validation}, returned.calibration)
 

@@ -171,7 +171,7 @@ class GuidedSampler(BaseSampler):
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         trials = trials_of(study)
-        earlier, space = earlier_of(study), study_space(study)
+        earlier, space = earlier_of(study), study_space(study, trials)
         if earlier is not None:
             earlier.check_space(space)
             space = dict(earlier.space)
@@ -186,16 +186,16 @@ class GuidedSampler(BaseSampler):
     ) -> dict[str, Any]:
         if not search_space:
             return {}
-        earlier = earlier_of(study)
-        first = tried_first(earlier, trial.number, trials_of(study))
+        earlier, trials = earlier_of(study), trials_of(study)
+        first = tried_first(earlier, trial.number, trials)
         if first is not None:
             return dict(first)
         # The limits may have been set since the sampler was made.
         problem = problem_of(study, otherwise=self._problem)
         rng = self._rng(trial, "proposal")
         with one_thread():
-            # Other workers need not wait while this one reads the trials and fits its surrogates.
-            others = [other for other in trials_of(study) if other.number != trial.number]
+            # Other workers need not wait while this one fits its surrogates.
+            others = [other for other in trials if other.number != trial.number]
             space = branched_space(others, search_space, earlier)
             cover = space.cover(rng)
             fitted = self._survey(others, problem, space, cover, earlier)
@@ -255,7 +255,7 @@ class GuidedSampler(BaseSampler):
             None where there are too few trials.
         """
         trials = trials_of(study)
-        search_space = study_space(study)
+        search_space = study_space(study, trials)
         done = finished_with_losses(trials)
         if not search_space or len(done) < 2:
             return None
@@ -288,7 +288,8 @@ class GuidedSampler(BaseSampler):
             None where there are too few trials, or open limits.
         """
         problem = problem_of(study, otherwise=self._problem)
-        trials, search_space = trials_of(study), study_space(study)
+        trials = trials_of(study)
+        search_space = study_space(study, trials)
         pool = self._pool_size(study, search_space)
         n_done = sum(map(was_evaluated, trials))
         if problem.has_open_limits or not search_space or n_done < max(pool, 2):

@@ -47,13 +47,17 @@ class Finished:
     without_losses: tuple[int, ...]
 
 
-def study_space(study: optuna.Study) -> dict[str, BaseDistribution]:
+def study_space(
+    study: optuna.Study, trials: Sequence[FrozenTrial] | None = None
+) -> dict[str, BaseDistribution]:
     """Return the parameters that finished trials of a study have, with their ranges.
 
-    A trial need not have all of them. A parameter whose range is not the same in all trials that
-    have it is left out.
+    ``trials``: all of the study, where they were read already. A trial need not have all of the
+    parameters. One whose range is not the same in all trials that have it is left out.
     """
-    return _study_spaces.setdefault(study, _SpaceSoFar()).after(trials_of(study))
+    return _study_spaces.setdefault(study, _SpaceSoFar()).after(
+        trials_of(study) if trials is None else trials
+    )
 
 
 def space_of(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
