@@ -1,7 +1,7 @@
-"""The gallery: every figure of the pages, the README and the replay, with the page that shows it.
+"""The gallery: every figure of pages, README and replay, with the page that explains it.
 
 The figures are found in their folders, so that none can be forgotten. Captions are the words under
-which a page shows a figure; those that no page shows have theirs here.
+which a page shows a figure; those that no page shows have theirs here, with the page about them.
 """
 
 import os
@@ -14,23 +14,23 @@ _IMAGES, _REPLAY = _ROOT / "docs" / "images", _ROOT / "experiments" / "results"
 _SHOWN = re.compile(r"!\[(?P<caption>[^\]]+)\]\((?P<path>[^)\s]+)\)")
 _SCHEME = re.compile(r"-(light|dark)$")
 CAPTIONS = {
-    "dashboard": "The same search in Optuna's dashboard",
-    "docs": "A page of this documentation",
-    "power": "The chance to pass, by the number of calibration examples",
-    "report": "The report of a selection",
-    "report-phone": "The report of a selection on a phone",
-    "trade-off": "The trade-off of a study: region, front, and the certified choice",
-    "watch-phone": "The page of a watch on a phone",
+    "dashboard": ("The same search in Optuna's dashboard", "guides/live.md"),
+    "demo": ("What make demo finds on census data, and the certified choice", "method.md"),
+    "docs": ("A page of this documentation", "concepts.md"),
+    "power": ("The chance to pass, by the number of calibration examples", "reference/plots.md"),
+    "report-phone": ("The report of a selection on a phone", "reference/plots.md"),
+    "trade-off": ("The trade-off of a study: region, front, and the certified choice", "method.md"),
+    "watch-phone": ("The page of a watch on a phone", "guides/watching.md"),
 }
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: its file, its words, and the page that shows it, None where none does."""
+    """A figure: its file, its words, and the page that shows or explains it."""
 
     path: Path
     caption: str
-    page: Path | None
+    page: Path
 
 
 def pictures() -> list[Picture]:
@@ -40,9 +40,7 @@ def pictures() -> list[Picture]:
     for path in sorted([*_IMAGES.iterdir(), *(_REPLAY / "figures").iterdir()]):
         if path.stem.endswith("-dark") and path.with_stem(light(path)).exists():
             continue
-        stem = _SCHEME.sub("", path.stem)
-        default = (CAPTIONS.get(stem, stem.replace("-", " ").replace("_", " ").capitalize()), None)
-        found.append(Picture(path, *shown.get(path, default)))
+        found.append(Picture(path, *(shown.get(path) or _own_words(path))))
     return found
 
 
@@ -51,11 +49,17 @@ def light(path: Path) -> str:
     return path.stem.removesuffix("-dark") + "-light"
 
 
+def _own_words(path: Path) -> tuple[str, Path]:
+    """Return the words of a figure that no page shows, and the page that explains it."""
+    caption, page = CAPTIONS[_SCHEME.sub("", path.stem)]
+    return caption, _ROOT / "docs" / page
+
+
 def _captions() -> dict[Path, tuple[str, Path]]:
     """Return the words under which pages show figures, and the first page that does."""
     pages = [*sorted((_ROOT / "docs").rglob("*.md")), *sorted(_REPLAY.rglob("*.md"))]
     found: dict[Path, tuple[str, Path]] = {}
-    for page in [*pages, _ROOT / "README.md"]:
+    for page in pages:
         for match in _SHOWN.finditer(page.read_text(encoding="utf-8")):
             path = (page.parent / match["path"]).resolve()
             found.setdefault(path, (match["caption"], page))
@@ -75,10 +79,8 @@ def gallery() -> str:
 
 
 def _entry(picture: Picture) -> str:
-    """Write one figure with its caption, which leads to the page that shows it."""
-    words = picture.caption
-    if picture.page is not None and picture.page.parent != _ROOT:
-        words = f"[{words}]({_from_gallery(picture.page)})"
+    """Write one figure with its caption, which leads to the page that shows or explains it."""
+    words = f"[{picture.caption}]({_from_gallery(picture.page)})"
     shown = f"![{picture.caption}]({_from_gallery(picture.path)})"
     return f"<div markdown>\n\n{shown}\n\n{words}\n\n</div>"
 

@@ -38,6 +38,8 @@ _FIGURES = {
     "optimism": ("docs/searches.py", "optimism"),
     "optimism by task": ("docs/searches.py", "optimism_by_task"),
     "settling": ("docs/searches.py", "settling"),
+    "races": ("docs/searches.py", "races"),
+    "earlier studies": ("docs/searches.py", "earlier_studies"),
     "throughput": ("docs/searches.py", "throughput"),
     "tried": ("experiments/tuning/shown.py", "tried"),
     "shares": ("experiments/tuning/shown.py", "shares"),
@@ -64,7 +66,9 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put in what scripts write, and the reference of every name that a module exports."""
+    """Put in what scripts write, and the reference of every name that a module exports; let the
+    pages of the replay, which lie elsewhere in the repository, link to the other pages."""
+    markdown = markdown.replace("](../../docs/", "](../")
     for name, (script, function) in _FIGURES.items():
         mark = f"<!-- figures: {name} -->"
         if mark in markdown:

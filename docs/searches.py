@@ -1,6 +1,7 @@
 """The figures of searches under hard conditions, as tables in Markdown.
 
 ``python -m experiments.optimism``, ``python -m experiments.settling``,
+``python -m experiments.racing``, ``python -m experiments.warm_start``,
 ``python -m experiments.many_workers`` and ``python -m benchmarks.throughput`` make them.
 """
 
@@ -58,6 +59,29 @@ def settling() -> str:
         lines.append(_saved(f"**{row['role']}, mean of {row['tasks']}**", row, keys))
     for row in found["rows"]:
         lines.append(_saved(f"{row['task'].replace('_', ' ')}, N = {row['trials']}", row, keys))
+    return "\n".join([*lines, "", _made_of(found)])
+
+
+def races() -> str:
+    """Write what races cost, as multiples of whole evaluations, and the examples that they take."""
+    return _multiples("racing", "whole", ("examples of as many trials",))
+
+
+def earlier_studies() -> str:
+    """Write what half of the budget finds with an earlier study, as multiples of a cold search."""
+    return _multiples("warm_start", "cold")
+
+
+def _multiples(name: str, base: str, shares: tuple[str, ...] = ()) -> str:
+    """Write a row for each task: shares, then free objectives as multiples of that of the base."""
+    found = _read(name)
+    keys = [key for key in found["rows"][0]["ratio"] if key != base]
+    heads = " | ".join(["task", *shares, *keys])
+    lines = [f"| {heads} |", "|---" * (1 + len(shares) + len(keys)) + "|"]
+    for row in found["rows"]:
+        each = [f"{row[share]:.0%}" for share in shares]
+        each += [f"{row['ratio'][key]:.3f}" for key in keys]
+        lines.append(f"| {row['task'].replace('_', ' ')} | " + " | ".join(each) + " |")
     return "\n".join([*lines, "", _made_of(found)])
 
 

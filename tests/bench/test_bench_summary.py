@@ -1,5 +1,7 @@
 """Estimates, comparisons and claims say what the numbers say."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from riskpilot.bench.methods import PIECES
 from riskpilot.bench.results import Entry, Results, Runs
 from riskpilot.bench.shown.claims import paper_claims
 from riskpilot.bench.shown.estimate import two_way
+from riskpilot.bench.shown.page import trust_note
 from riskpilot.bench.shown.summary import cell_rows, compare, ratio
 from riskpilot.bench.shown.targets import piece_rows, targets
 
@@ -91,6 +94,16 @@ def test_claims_turn_with_the_numbers() -> None:
             assert contrary.verdict == "does not hold here", contrary
 
 
+def test_claims_call_methods_by_their_labels_and_changes_by_one_unit() -> None:
+    found = results(paper=runs(0.5), guided=runs(0.5), **{"guided_delta_prime_0.1": runs(0.5)})
+    hoeffding = Entry("pruning", CELL, "paper", "hoeffding_bentkus")
+    found.runs[hoeffding] = runs(0.8)
+    found.runs[Entry("pruning", CELL, "guided_delta_prime_0.1", "auto")].violated[:, 0] = True
+    figures = [claim.figure for claim in (*paper_claims(found), *targets(found))]
+    assert "at most 10.0 % (guided, delta' = 0.1, pruning at 0.1)" in figures
+    assert "-37.5 % on average, -37.5 to -37.5 % over cells" in figures
+
+
 def test_targets_turn_with_the_numbers_and_name_the_cells_that_miss() -> None:
     good = targets(results(guided=runs(0.5), paper=runs(0.6), dense=runs(0.5, nothing=0.1)))
     bad = targets(
@@ -112,7 +125,7 @@ def test_a_piece_is_what_is_lost_without_it() -> None:
     (row,) = piece_rows(results(**{"guided": runs(0.5), name: runs(0.6, nothing=0.2)}))
     assert row["what the default does"] == PIECES[0].brings
     assert row["free objective without it"].startswith("+20.0 %")
-    assert row["with against without"] == "1 wins, 0 ties, 0 losses"
+    assert row["with against without"] == "1 win, 0 ties, 0 losses"
 
 
 def test_targets_without_their_runs_are_not_judged() -> None:
@@ -127,3 +140,10 @@ def test_both_figures_are_kept_where_some_runs_certify_nothing() -> None:
     assert row["free"] == pytest.approx(0.7)
     assert row["free_where_certified"] == pytest.approx(0.5)
     assert row["nothing_certified"] == pytest.approx(0.5)
+
+
+def test_the_overview_says_whether_the_default_that_was_replayed_hedges() -> None:
+    stored = Path(__file__).parents[2] / "experiments" / "results" / "README.md"
+    assert trust_note(1.0) in stored.read_text(encoding="utf-8")
+    assert "hedges" in trust_note(0.7)
+    assert "`trust=0.7`" in trust_note(0.7)

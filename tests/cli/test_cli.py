@@ -118,6 +118,7 @@ def test_select_takes_every_procedure_and_test(losses: Path, procedure: str, p_v
         (["plan", "-r", "error<=0.1", "-n", "9", "--true-risk", "error=0.2"], "[0, 0.1)"),
         (["plan", "-r", "error<=0.1", "-n", "9", "--deviation", "error=-1"], "above 0"),
         (["plan", "-r", "error<=0.1", "-n", "9", "--target-power", "1"], "(0, 1)"),
+        (["plan", "-r", "error<=0.1", "-n", "9", "--figure", "plan.html"], "Add --sequential"),
         (["demo", "--limit", "2"], "strictly inside"),
         (["nonsense"], "No such command"),
     ],

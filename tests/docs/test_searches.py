@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TABLES = {"optimism_by_task": "optimism", "settling": "settling"}
+TABLES = {
+    "optimism_by_task": "optimism",
+    "settling": "settling",
+    "races": "racing",
+    "earlier_studies": "warm_start",
+}
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -9,6 +9,7 @@ import threading
 from urllib.parse import urlsplit
 
 import numpy as np
+import optuna
 import pytest
 from typer.testing import CliRunner
 
@@ -112,6 +113,40 @@ def test_page_says_when_nothing_is_expected_to_pass_and_when_nothing_was_certifi
         assert "Nothing is expected to pass so far" in text_of(page)
         assert rp.select(study).config is None
         assert "Nothing could be certified" in text_of(page)
+
+
+@pytest.mark.parametrize("is_guided", [True, False])
+def test_only_what_the_guided_search_proposed_is_called_so(is_guided):
+    sampler = None if is_guided else optuna.samplers.RandomSampler(0)
+    study = rp.create_study(scenes.PROBLEM, seed=0, sampler=sampler)
+    study.optimize(rp.objective(study, scenes.evaluate), n_trials=12)
+    study.sampler = rp.GuidedSampler(scenes.PROBLEM, seed=0)  # as one who only looks loads it
+    with served(study) as page:
+        shown = text_of(page)
+    drawn = json.loads(re.search(r'id="page">(.*?)</script>', shown)[1])["figures"]
+    for figure in drawn.values():
+        names = {trace.get("name") for trace in figure["data"]}
+        assert ("proposed" in names, "evaluated" in names) == (is_guided, not is_guided)
+    names = {trace.get("name") for trace in drawn["figure-0"]["data"]}
+    assert "region of interest" in names
+    assert ("reference point" in names) == is_guided
+    whose = "" if is_guided else " that a GuidedSampler proposes"
+    assert f"One more evaluation{whose} is expected to lower cost" in shown
+
+
+def test_what_would_act_on_a_terminal_or_turn_the_text_is_shown_as_its_code():
+    study = rp.create_study(scenes.PROBLEM, seed=0, study_name="turned \u202e")
+
+    def evaluate(trial):
+        trial.suggest_categorical("kind", ["\x1b[31mred"])
+        return fail_once(trial)
+
+    study.optimize(rp.objective(study, evaluate), n_trials=5, catch=RuntimeError)
+    study.ask({"kind": optuna.distributions.CategoricalDistribution(["\x1b[31mred"])})
+    with served(study) as page:
+        shown = text_of(page)
+    assert not any(character in shown for character in ("\x1b", "\\u001b", "\u202e"))
+    assert shown.count("\\x1b[31mred") >= 3
 
 
 def test_limits_left_open_and_trials_without_losses_are_said():
@@ -230,6 +265,47 @@ def test_a_study_that_cannot_be_read_any_more_is_said_and_not_an_error_of_the_se
         assert b"was changed" in content
 
 
+GONE = b"The file of the study was removed or replaced"
+
+
+@pytest.mark.parametrize("name", ["study.db", "study.log"])
+def test_a_file_that_was_moved_removed_or_made_anew_is_said(tmp_path, name):
+    place, aside = tmp_path / name, tmp_path / "aside"
+
+    def make(n_trials):
+        study = rp.create_study(scenes.PROBLEM, storage=str(place), study_name="again", seed=0)
+        study.optimize(rp.objective(study, scenes.evaluate), n_trials=n_trials)
+
+    make(2)
+    with served(rp.load_study(storage=str(place), study_name="again")) as page:
+        assert "2 finished" in text_of(page)
+        place.rename(aside)
+        status, _, content = ask(page)
+        assert (status, content[: len(GONE)]) == (503, GONE)
+        aside.rename(place)
+        assert "2 finished" in text_of(page)
+        for remains in tmp_path.glob(f"{name}*"):
+            if remains.is_file():
+                remains.unlink()
+        for n_trials in (0, 3):
+            if n_trials:
+                make(n_trials)
+            status, _, content = ask(page)
+            assert (status, content[: len(GONE)]) == (503, GONE)
+
+
+@pytest.mark.parametrize("name", [None, "study.db", "study.log"])
+def test_a_study_that_was_deleted_is_said_in_one_sentence(tmp_path, name):
+    storage = None if name is None else str(tmp_path / name)
+    study = rp.create_study(scenes.PROBLEM, storage=storage, study_name="gone", seed=0)
+    with served(study) as page:
+        assert "No trial has finished yet" in text_of(page)
+        optuna.delete_study(study_name="gone", storage=study._storage)
+        status, _, content = ask(page)
+        assert status == 503
+        assert content.startswith(b"The study 'gone' is no longer in its storage: it was deleted.")
+
+
 def test_a_storage_that_does_not_answer_is_not_waited_for(monkeypatch):
     study = scenes.study(2)
 
@@ -280,6 +356,25 @@ def test_command_says_where_it_serves_and_warns_when_others_may_read(
     assert "Serving on http://somewhere:7" in done.stdout
     assert ("can read the page" in done.stderr) == warned
     assert opened == ["http://somewhere:7"]
+
+
+@pytest.mark.parametrize("name", ["empty.db", "empty.log"])
+def test_command_leaves_an_empty_file_as_it_is(tmp_path, name):
+    place = tmp_path / name
+    place.touch()
+    done = CliRunner().invoke(app, ["live", str(place)])
+    assert done.exit_code == 2
+    assert "is empty. Give the path" in " ".join(done.stderr.split())
+    assert place.stat().st_size == 0
+
+
+def test_command_says_how_a_storage_without_studies_gets_one(tmp_path):
+    place = str(tmp_path / "study.db")
+    study = rp.create_study(scenes.PROBLEM, storage=place, study_name="gone")
+    optuna.delete_study(study_name="gone", storage=study._storage)
+    done = CliRunner().invoke(app, ["live", place])
+    assert done.exit_code == 2
+    assert "it holds none. Make one with riskpilot.create_study" in " ".join(done.stderr.split())
 
 
 def test_command_names_the_extra_that_is_missing(tmp_path, monkeypatch):

@@ -28,6 +28,10 @@ def test_nothing_certified_is_said_first_and_names_the_closest(tmp_path):
     assert "Nothing could be certified" in page
     assert "Do not rely on any of these configurations" in page
     assert "Closest: {&#x27;index&#x27;: 0}" in page
+    assert "What this does not say" in page
+    for words in ("as small as the limits allow", "The promise is about", "promise does not cover"):
+        assert words not in page
+        assert words in text(scenes.thresholds(), tmp_path)
 
 
 def test_losses_of_another_range_are_told_in_their_units(tmp_path):

@@ -19,7 +19,7 @@ from tests.pictures import scenes
 def no_clock(monkeypatch):
     """A slow machine writes no more lines, and a quick one looks ahead as often."""
     monkeypatch.setattr(progress, "_SECONDS", float("inf"))
-    monkeypatch.setattr(progress, "_PAUSE", 0.0)
+    monkeypatch.setattr(progress, "_REST", 0.0)
 
 
 def search(n_trials, problem=scenes.PROBLEM, evaluate=scenes.evaluate, n_jobs=1, **settings):
@@ -38,12 +38,24 @@ def lines(capsys):
 
 def test_a_log_gets_a_line_when_the_number_of_trials_has_doubled(capsys):
     search(17)
-    first, *_, before, last = found = lines(capsys)
-    assert len(found) == 5  # after 1, 2, 4, 8 and 16 trials
+    first, *_, before, last, end = found = lines(capsys)
+    assert len(found) == 6  # after 1, 2, 4, 8 and 16 trials, and at the end
     assert first == "1 finished: it is too early to say what will pass"
     assert before.startswith("8 finished: cost ")
     assert "is expected to pass (chance " in last
     assert "; one more evaluation is expected to gain " in last
+    assert end.startswith("17 finished: cost ")
+
+
+def test_a_log_counts_finished_trials_alone(capsys):
+    def evaluate(trial):
+        if 1 <= trial.number < 9:
+            raise RuntimeError("broken")
+        return scenes.evaluate(trial)
+
+    search(10, evaluate=evaluate)
+    counts = [line.partition(":")[0] for line in lines(capsys)]
+    assert counts == ["1 finished", "2 finished, 8 failed"]
 
 
 def test_it_says_when_nothing_is_expected_to_pass_and_counts_failures(capsys):
@@ -61,8 +73,98 @@ def test_it_says_when_nothing_is_expected_to_pass_and_counts_failures(capsys):
 def test_any_sampler_and_several_threads_are_shown(capsys):
     search(16, sampler=optuna.samplers.RandomSampler(0), n_jobs=2)
     found = lines(capsys)
-    assert len(found) <= 5
+    assert len(found) <= 6
+    assert found[-1].startswith("16 finished")
     assert "expected to pass" in found[-1]
+
+
+class Renewed:
+    """A line in place, which remembers all that it showed and whether it was closed."""
+
+    is_in_place = True
+
+    def __init__(self, keep):
+        self.said = []
+        self.show = self.said.append
+        self.close = lambda: self.said.append("closed")
+
+
+@pytest.fixture
+def renewed(monkeypatch):
+    """The lines that are shown in place of those of a terminal, one for each study."""
+    made = []
+    monkeypatch.setattr(progress, "ShownLine", lambda keep: made.append(Renewed(keep)) or made[-1])
+    return made
+
+
+class NoTimer:
+    """A timer that does not fire by itself; the last one that was started can be fired."""
+
+    last = None
+
+    def __init__(self, seconds, fire):
+        self.fire = fire
+
+    def start(self):
+        NoTimer.last = self
+
+    def cancel(self):
+        pass
+
+
+@pytest.fixture
+def slow_looks(monkeypatch):
+    """After the first look ahead no other one is due, unless it is made up for."""
+    ticks = iter(range(10**6))
+    monkeypatch.setattr(progress, "_clock", lambda: next(ticks))
+    monkeypatch.setattr(progress, "_REST", 10.0**9)
+    monkeypatch.setattr(progress.threading, "Timer", NoTimer)
+
+
+def line_of(study):
+    """What a line says of a study as it is now."""
+    return progress._words(progress.still(study))
+
+
+def test_the_last_line_is_true_although_looks_were_left_out(renewed, slow_looks):
+    study = search(9)
+    (line,) = renewed
+    first, *left = line.said
+    assert first.startswith("1 finished")
+    assert left == [line_of(study), "closed"]
+    assert left[0].startswith("9 finished: cost ")
+
+
+def test_a_look_that_was_left_out_is_made_up_for(renewed, slow_looks):
+    study = scenes.study(4)
+    shown = rp.ShowProgress()
+    shown(study, study.trials[-1])
+    study.optimize(rp.objective(study, scenes.evaluate), n_trials=4)
+    shown(study, study.trials[-1])
+    (line,) = renewed
+    assert len(line.said) == 1
+    NoTimer.last.fire()
+    assert line.said[1:] == [line_of(study)]
+    NoTimer.last.fire()
+    assert len(line.said) == 2
+
+
+def test_one_callback_begins_anew_for_another_study(capsys):
+    shown, easy, hard = rp.ShowProgress(), scenes.study(8), scenes.study(0)
+    for study, n_trials in ((easy, 3), (hard, 2)):
+        objective = rp.objective(study, scenes.evaluate)
+        study.optimize(objective, n_trials=n_trials, callbacks=[shown])
+    counts = [line.partition(" finished: ")[0] for line in lines(capsys)]
+    assert counts == ["9", "11", "1", "2"]
+
+
+def test_the_line_of_a_study_is_closed_before_that_of_another_one(renewed, slow_looks):
+    shown = rp.ShowProgress()
+    for study in (scenes.study(9), scenes.study(1)):
+        shown(study, study.trials[-1])
+    first, second = renewed
+    assert first.said[-1] == "closed"
+    assert second.said == ["1 finished: it is too early to say what will pass"]
 
 
 def test_names_cannot_colour_the_terminal(capsys):

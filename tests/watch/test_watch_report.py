@@ -65,9 +65,12 @@ def test_a_page_that_cannot_be_written_is_refused_in_one_sentence(tmp_path):
         watched("mean", days=1).report(tmp_path / "no" / "page.html")
 
 
-def test_a_watch_without_labels_has_a_page(tmp_path):
+def test_a_watch_without_labels_has_a_page_and_no_verdict_yet(tmp_path):
     page = text(rp.Watch(CASES["mean"].certificate()), tmp_path)
-    assert "on 0 labels" in page
+    assert '<p class="verdict open">No labels yet</p>' in page
+    assert "<h1>Nothing is known of any limit yet</h1>" in page
+    assert "✓" not in page
+    assert '<body class="">' in page
     assert "over time" not in page
 
 

@@ -1,4 +1,4 @@
-"""Searches by packages of others, kept in a file of the repository.
+"""Searches by packages of others, kept in a file beside the results of a replay.
 
 They take most of a replay's time and do not depend on riskpilot's own search, plan or test. A
 search is made again when its task's losses, its settings, the source of its baseline or the version

@@ -45,7 +45,7 @@ def bench(
     changes, so that a run that was interrupted goes on where it was. Searches by packages of
     others (EHVI, ParEGO), which take most of the time, are kept in peers.json as well, until their
     task, their package or their own code changes. A folder without one starts from
-    experiments/results/peers.json.
+    experiments/results/peers.json, where a whole replay has left it there.
     """
     # Only this command needs the replay, which is slow to import.
     from riskpilot.bench.run import run

@@ -97,6 +97,11 @@ def plan(
             "A plan needs a number of examples. Write --samples 5000 for calibration examples, or "
             "--labelled 7500 for labelled ones that are still to be split."
         )
+    if figure is not None and not sequential:
+        raise ProblemError(
+            f"A figure shows labels that arrive one after another, but --figure {figure} stands "
+            f"without --sequential. Add --sequential, or leave --figure out."
+        )
     splits = [split_labelled(n) for n in labelled]
     sizes = [*samples, *(n_calibration for _, n_calibration in splits)]
     correlations = parse_numbers(judge, "correlation")

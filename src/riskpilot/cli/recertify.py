@@ -46,8 +46,8 @@ def recertify(
         str,
         typer.Option(
             help="Losses on fresh examples: a .csv, .parquet or .json file with a column trial, "
-            "the trial's number, and one per risk; every trial has the same examples in the same "
-            "order."
+            "the trial's number, and one per risk; every trial has the same examples, in the same "
+            "order or with their ids in a column example."
         ),
     ],
     risk: RiskOption = [],  # noqa: B006 - typer copies it

@@ -18,7 +18,8 @@ class SearchOutline:
     reference : tuple of float
         The reference point: a value for each risk, then one for the free objective.
     pool : tuple of bool
-        Whether each configuration belonged to the initial pool.
+        Whether each configuration belonged to the initial pool; empty where another search
+        evaluated them, which had none.
     """
 
     intervals: tuple[Interval, ...]

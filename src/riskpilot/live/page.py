@@ -1,7 +1,5 @@
 """The page as HTML: words that a script swaps when the study changes, and its figures."""
 
-import html
-
 from riskpilot.live import parts, words
 from riskpilot.live.figures import figures_of
 from riskpilot.live.snapshot import Snapshot
@@ -15,17 +13,17 @@ def write_live_page(snapshot: Snapshot, name: str) -> str:
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{html.escape(f"{words.headline(snapshot)}: {status.study}")}</title>
+<title>{words.as_html(f"{words.headline(snapshot)}: {status.study}")}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="page.css"><link rel="stylesheet" href="live.css">
 <noscript><meta http-equiv="refresh" content="10"></noscript>
 </head>
 <body class="{words.mood(snapshot)}" data-version="{name}">
 <header id="above">
-<p class="verdict" role="status">{html.escape(words.state(snapshot))}</p>
-<h1>{html.escape(words.headline(snapshot))}</h1>
-<div class="promise"><p>{html.escape(first)}</p>
-<p>{html.escape(second)}</p></div>
+<p class="verdict" role="status">{words.as_html(words.state(snapshot))}</p>
+<h1>{words.as_html(words.headline(snapshot))}</h1>
+<div class="promise"><p>{words.as_html(first)}</p>
+<p>{words.as_html(second)}</p></div>
 </header>
 <main>
 <div id="cards">{parts.cards(snapshot)}</div>
@@ -37,7 +35,7 @@ def write_live_page(snapshot: Snapshot, name: str) -> str:
 {parts.remarks(status)}
 </div>
 </main>
-<footer><p id="link"></p>Study {html.escape(status.study)}, shown by riskpilot.</footer>
+<footer><p id="link"></p>Study {words.as_html(status.study)}, shown by riskpilot.</footer>
 <p id="spoken" class="unseen" role="status"></p>
 <script type="application/json" id="page">{figure_data(figures)}</script>
 <script src="plotly.js"></script>

@@ -1,13 +1,12 @@
 """The parts of the page below its headline: cards, and tables of trials and questions."""
 
-import html
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from riskpilot.guarantee import config_in_words
 from riskpilot.live.snapshot import Snapshot
-from riskpilot.live.words import gain
+from riskpilot.live.words import as_html, gain
 from riskpilot.selection import left_out_in_words
 from riskpilot.study import QuestionStatus, RiskStatus, Status, chance_in_words
 
@@ -41,7 +40,7 @@ def under_way(status: Status) -> str:
             str(trial.number),
             _since(trial.seconds),
             "silent: taken over soon" if trial.is_silent else "at work",
-            html.escape(config_in_words(trial.config)),
+            as_html(config_in_words(trial.config)),
         ]
         for trial in status.running[:_MOST_ROWS]
     ]
@@ -58,8 +57,8 @@ def failures(status: Status) -> str:
     rows = [
         [
             str(trial.number),
-            html.escape(trial.error),
-            html.escape(config_in_words(trial.config)),
+            as_html(trial.error),
+            as_html(config_in_words(trial.config)),
         ]
         for trial in reversed(status.failures[-_MOST_ROWS:])
     ]
@@ -78,8 +77,8 @@ def ledger(status: Status) -> str:
             str(question.use),
             f"{question.spend:g}",
             _moment(question.created),
-            html.escape(_outcome(question)),
-            html.escape(question.problem),
+            as_html(_outcome(question)),
+            as_html(question.problem),
         ]
         for question in status.questions[-_MOST_ROWS:]
     ]
@@ -93,7 +92,7 @@ def remarks(status: Status) -> str:
     """Say what races saved, and which finished trials cannot be selected."""
     words = "" if status.racing is None else f"Racing: {status.racing}. "
     words += left_out_in_words(status.left_out) if status.left_out else ""
-    return f'<p class="note">{html.escape(words)}</p>' if words else ""
+    return f'<p class="note">{as_html(words)}</p>' if words else ""
 
 
 def _best(snapshot: Snapshot) -> str:
@@ -133,6 +132,8 @@ def _gain(snapshot: Snapshot) -> str:
         "best chance to pass": chance_in_words(ahead.chance),
     }
     note = "the mean over what the next evaluation may show and over what may pass"
+    if not snapshot.is_guided:
+        note += "; a GuidedSampler proposes it, which this study does not use so far"
     return _card("One more evaluation", [rows], note)
 
 
@@ -154,14 +155,14 @@ def _card(title: str, lists: Iterable[Mapping[str, str]], note: str) -> str:
     """Write a card with lists of named values, of which empty ones are left out."""
     written = [f"<dl>{''.join(map(_entry, rows.items()))}</dl>" for rows in lists if rows]
     return (
-        f'<div class="card"><h3>{html.escape(title)}</h3>{"<hr>".join(written)}'
+        f'<div class="card"><h3>{as_html(title)}</h3>{"<hr>".join(written)}'
         f'<p class="note">{note}</p></div>'
     )
 
 
 def _entry(entry: tuple[str, str]) -> str:
     """Write a name and its value in a list."""
-    name, value = map(html.escape, entry)
+    name, value = map(as_html, entry)
     return f"<dt>{name}</dt><dd>{value}</dd>"
 
 
@@ -187,7 +188,7 @@ def _outcome(question: QuestionStatus) -> str:
 
 def _section(title: str, content: str) -> str:
     """Write a section under its title."""
-    return f"<section><h2>{html.escape(title)}</h2>{content}</section>"
+    return f"<section><h2>{as_html(title)}</h2>{content}</section>"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], total: int) -> str:

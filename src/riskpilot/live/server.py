@@ -23,11 +23,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from riskpilot.common import unusable_address
-from riskpilot.errors import RiskpilotError
+from riskpilot.errors import RiskpilotError, StudyError
 from riskpilot.live.page import write_live_page
 from riskpilot.live.snapshot import snapshot_of, version_of
 from riskpilot.plots import asset
-from riskpilot.study import StorageUnreachableError, hurried, still
+from riskpilot.study import SameFile, StorageUnreachableError, hurried, still
 
 _LOOK_SECONDS = 0.5  # however many pages are open, the storage is read no more often than this
 _HEADERS = {
@@ -126,6 +126,7 @@ class _Kept:
 
     def __init__(self, study: optuna.Study) -> None:
         self._study = study
+        self._same_file = SameFile(study)
         self._turn = threading.Lock()
         self._looked = -float("inf")
         self._page = "", b""
@@ -135,6 +136,11 @@ class _Kept:
         with self._turn:
             if time.monotonic() - self._looked < _LOOK_SECONDS:
                 return self._page
+            if not self._same_file:
+                raise StudyError(
+                    "The file of the study was removed or replaced, so that this page cannot "
+                    "follow it any more. Start riskpilot live again."
+                )
             with hurried():  # a worker waits for its storage; whoever looks asks again
                 now = still(self._study)
             name = version_of(now)

@@ -46,6 +46,12 @@ class Snapshot:
         return answered[-1] if answered else None
 
     @property
+    def is_guided(self) -> bool:
+        """Whether riskpilot's own search proposes the configurations, as far as trials tell."""
+        outline = None if self.search is None else self.search[1].search
+        return outline is None or bool(outline.pool)
+
+    @property
     def best(self) -> int | None:
         """The number of the trial that was chosen or, before a selection, is expected to pass."""
         ahead = self.status.outlook

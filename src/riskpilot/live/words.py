@@ -1,9 +1,21 @@
 """What the page says of a search: its state, its headline, and what may be expected."""
 
+import html
+
+from riskpilot.errors import visible
 from riskpilot.live.snapshot import Snapshot
 from riskpilot.study import chance_in_words, counts_in_words, gain_in_words
 
 _SEALED = "Calibration data is sealed, so that looking as often as one likes costs nothing."
+
+
+def as_html(text: str) -> str:
+    """Write somebody's words for the page, which shows all of them and obeys none of them.
+
+    >>> as_html("<b>\\x1b[31m")
+    '&lt;b&gt;\\\\x1b[31m'
+    """
+    return html.escape(visible(text))
 
 
 def mood(snapshot: Snapshot) -> str:
@@ -86,4 +98,5 @@ def _ahead(snapshot: Snapshot) -> str:
     if snapshot.status.outlook is None:
         return ""
     free = snapshot.status.asked["minimize"]
-    return f"One more evaluation is expected to lower {free} by {gain(snapshot)}."
+    which = "" if snapshot.is_guided else " that a GuidedSampler proposes"
+    return f"One more evaluation{which} is expected to lower {free} by {gain(snapshot)}."

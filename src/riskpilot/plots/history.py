@@ -36,7 +36,8 @@ def search_history(validation: ValidationLosses, background: Background | None =
     rows = len(problem.risks) + 1
     figure = make_subplots(rows=rows, cols=1, shared_xaxes=True, vertical_spacing=0.05)
     number = np.array(background.numbers if len(background.numbers) else range(n))
-    pool = np.array(search.pool if search else [False] * n, dtype=bool)
+    known = search.pool if search else ()
+    pool = np.array(known or [False] * n, dtype=bool)
     labels, values = hover_labels(background, n), validation_points(validation)
     feasible = np.ones(n, dtype=bool)
     titles = [*(risk.title for risk in problem.risks), problem.minimize]
@@ -56,12 +57,12 @@ def search_history(validation: ValidationLosses, background: Background | None =
             ("initial", pool, GREY, "circle"),
             ("proposed", ~pool, BLUE, "square"),
         ):
-            if search is None and kind == "initial":
+            if not known and kind == "initial":
                 continue
             figure.add_scatter(
                 x=number[mask],
                 y=y[mask],
-                name=kind if search else "evaluated",
+                name=kind if known else "evaluated",
                 legendgroup=kind,
                 showlegend=i == 0,
                 mode="markers",

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from riskpilot.common.arrays import BoolArray, FloatArray
+from riskpilot.errors import visible
 from riskpilot.guarantee import Background, config_in_words
 from riskpilot.losses import ValidationLosses
 
@@ -27,7 +28,7 @@ def validation_points(validation: ValidationLosses) -> FloatArray:
 
 def escaped(text: object) -> str:
     """Escape a user's words for a figure, where plotly would read some of them as markup."""
-    return html.escape(str(text), quote=False)
+    return html.escape(visible(str(text)), quote=False)
 
 
 def config_label(

@@ -258,9 +258,10 @@ def _draw_region(figure: go.Figure, part: Interval, place: dict[str, Any], show:
 def _draw_evaluated(figure: go.Figure, scene: _Scene, i: int, place: dict[str, Any]) -> None:
     """Draw every configuration, those of the initial pool apart where there was a search."""
     x, y = scene.values[:, i], scene.values[:, -1]
-    pool = np.array(scene.search.pool if scene.search else [True] * len(y), dtype=bool)
-    kinds = [("initial" if scene.search else "evaluated", pool, GREY, "circle")]
-    if scene.search:
+    known = scene.search.pool if scene.search else ()
+    pool = np.array(known or [True] * len(y), dtype=bool)
+    kinds = [("initial" if known else "evaluated", pool, GREY, "circle")]
+    if known:
         kinds.append(("proposed", ~pool, BLUE, "square"))
     for name, mask, colour, symbol in kinds:
         figure.add_scatter(

@@ -36,6 +36,7 @@ from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.study.space import Space, check_choices, from_unit, n_values, to_unit
 from riskpilot.study.status import QuestionStatus, RiskStatus, Status, study_status
 from riskpilot.study.storages import (
+    SameFile,
     StorageUnreachableError,
     as_storage,
     exclusive,
@@ -56,6 +57,7 @@ __all__ = [
     "LimitSuggestion",
     "QuestionStatus",
     "RiskStatus",
+    "SameFile",
     "ShowProgress",
     "Space",
     "Status",

@@ -39,10 +39,15 @@ def open_study(
     if study_name is None and len(names) == 1:
         study_name = names[0]
     if study_name not in names:
+        way_out = (
+            "Name one of them with --study-name."
+            if names
+            else "Make one with riskpilot.create_study(problem, storage=...)."
+        )
         asked = "one study" if study_name is None else f"the study {shown_safely(study_name)}"
         raise StudyError(
             f"The storage {named!r} was to hold {asked}, but it holds "
-            f"{', '.join(sorted(names)) or 'none'}. Name one of them with --study-name."
+            f"{', '.join(sorted(names)) or 'none'}. {way_out}"
         )
     return load_study(storage=storage, study_name=study_name, artifact_store=artifacts)
 

@@ -2,24 +2,27 @@
 
 import threading
 import time
+import weakref
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import optuna
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.common import ShownLine
-from riskpilot.search import Outlook
 from riskpilot.study.forecast import counts_in_words, expected_in_words, gain_in_words, outlook_of
 from riskpilot.study.kept.attributes import problem_of
 from riskpilot.study.kept.trials import finished_among, trials_of
 from riskpilot.study.searching import still
 
-# Looking ahead takes about as long as a proposal; between two looks so many seconds pass.
-_PAUSE = 2.0
+# Looking ahead takes about as long as a proposal. After a look so many times its duration pass
+# before the next one, so that a quick search spends at most half of its time on looking.
+_REST = 1.0
 # Where lines cannot be renewed, one is written after so many seconds, or when the number of
 # finished trials has doubled.
 _SECONDS = 60.0
+_clock = time.monotonic
 
 
 class ShowProgress:
@@ -29,8 +32,10 @@ class ShowProgress:
     many are finished, running and failed; which free objective is expected to pass the test on
     calibration data now, and with what chance, or that nothing is so far; and how much one more
     evaluation is expected to gain. A terminal and a notebook show one line that is renewed; a log
-    file gets a line when the number of finished trials has doubled, or a minute has passed. All
-    workers of a study are counted. Only validation data is seen.
+    file gets a line when the number of finished trials has doubled, when a minute has passed, and
+    at the end: when nothing refers to the callback any more, when it is called for another study,
+    or with the process. What a line says is of one moment. All workers of a study are counted. Only
+    validation data is seen.
 
     Examples
     --------
@@ -47,50 +52,96 @@ class ShowProgress:
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
-        self._line: ShownLine | None = None
-        self._ahead: Outlook | None = None
-        self._look_at = -float("inf")  # when the next look ahead is due
-        self._write_at = -float("inf"), 0  # when, and at how many trials, the next line is due
+        self._shown: _Shown | None = None
+        self._end: Callable[[], object] = lambda: None  # ends what is shown of the last study
 
     def __call__(self, study: optuna.Study, trial: FrozenTrial) -> None:
         """Say where the study stands after a trial."""
         with self._turn:  # threads of a study share the line
-            if self._line is None:
-                self._line = ShownLine(keep=True)
             now = still(study)
             problem_of(now)  # a study without one is refused
-            if self._line.is_in_place or self._is_due(now):
-                self._line.show(self._words(now))
+            if self._shown is None or self._shown.study() is not study:
+                self._end()
+                self._shown = _Shown(study)
+                self._end = weakref.finalize(self, self._shown.end)
+            self._shown.renew(now)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Begin anew in another process, which has a line of its own."""
         return ShowProgress, ()
 
+
+class _Shown:
+    """What is shown of one study: its line, and its newest state where the line is older."""
+
+    def __init__(self, study: optuna.Study) -> None:
+        self.study = weakref.ref(study)
+        self._turn = threading.RLock()  # of the search, the timer, and whoever ends the line
+        self._line = ShownLine(keep=True)
+        self._newest: optuna.Study | None = None
+        self._timer: threading.Timer | None = None
+        self._look_at = -float("inf")  # when the next look ahead is due
+        # When, and at how many finished trials, a log gets its next line.
+        self._write_at = -float("inf"), 0
+
+    def renew(self, now: optuna.Study) -> None:
+        """Show a newer state of the study, at once or as soon as a look ahead is due."""
+        with self._turn:
+            self._newest = now
+            if not self._line.is_in_place:
+                if self._is_due(now):
+                    self.make_up()
+                return
+            rest = self._look_at - _clock()
+            if rest <= 0:
+                self.make_up()
+            elif self._timer is None:
+                self._timer = threading.Timer(rest, self.make_up)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def make_up(self) -> None:
+        """Show the newest state where the line is older: its counts and its outlook."""
+        with self._turn:
+            self._cancel()
+            if self._newest is None:
+                return
+            now, self._newest = self._newest, None
+            begin = _clock()
+            self._line.show(_words(now))
+            end = _clock()
+            self._look_at = end + _REST * (end - begin)
+
+    def end(self) -> None:
+        """Show the newest state, and leave it as the last line."""
+        with self._turn:
+            self.make_up()
+            self._line.close()
+
+    def _cancel(self) -> None:
+        """Let the timer rest: what it waits for happens now."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     def _is_due(self, now: optuna.Study) -> bool:
         """Tell whether a log is to get a line, and when it is to get the next one."""
-        moment, n_trials = time.monotonic(), len(trials_of(now))
+        states = [trial.state for trial in trials_of(now)]
+        moment, n_finished = _clock(), states.count(TrialState.COMPLETE)
         seconds, doubled = self._write_at
-        is_due = moment >= seconds or n_trials >= doubled
+        is_due = moment >= seconds or n_finished >= doubled
         if is_due:
-            self._write_at = moment + _SECONDS, 2 * n_trials
+            self._write_at = moment + _SECONDS, max(2 * n_finished, 1)
         return is_due
 
-    def _words(self, now: optuna.Study) -> str:
-        """Say how many trials there are, what is expected to pass, and what may be gained."""
-        trials = trials_of(now)
-        counts = counts_in_words(Counter(trial.state.name.lower() for trial in trials))
-        values = [record.free for record in finished_among(trials).records]
-        ahead = self._looked_ahead(now)
-        words = f"{counts}: {expected_in_words(ahead, problem_of(now).minimize)}"
-        if ahead is None:
-            return words
-        gain = gain_in_words(ahead, values)
-        return f"{words}; one more evaluation is expected to gain {gain}"
 
-    def _looked_ahead(self, now: optuna.Study) -> Outlook | None:
-        """Look ahead, or return what was seen where the last look was a moment ago."""
-        if time.monotonic() >= self._look_at:
-            self._ahead = outlook_of(now)
-            if self._ahead is not None:  # to see that it is too early takes no time
-                self._look_at = time.monotonic() + _PAUSE
-        return self._ahead
+def _words(now: optuna.Study) -> str:
+    """Say how many trials there are, what is expected to pass, and what may be gained."""
+    trials = trials_of(now)
+    counts = counts_in_words(Counter(trial.state.name.lower() for trial in trials))
+    ahead = outlook_of(now)
+    words = f"{counts}: {expected_in_words(ahead, problem_of(now).minimize)}"
+    if ahead is None:
+        return words
+    gain = gain_in_words(ahead, [record.free for record in finished_among(trials).records])
+    return f"{words}; one more evaluation is expected to gain {gain}"

@@ -1,12 +1,17 @@
 """A search under way, read once: for pages and figures that are drawn while trials finish."""
 
-import optuna
+from collections.abc import Sequence
+from dataclasses import replace
 
-from riskpilot.guarantee import Background
+import optuna
+from optuna.trial import FrozenTrial
+
+from riskpilot.errors import StudyError
+from riskpilot.guarantee import Background, SearchOutline
 from riskpilot.losses import ValidationLosses
 from riskpilot.study.kept.attributes import attributes_of, problem_of, require_study, settings_of
 from riskpilot.study.kept.records import validation_of
-from riskpilot.study.kept.trials import finished
+from riskpilot.study.kept.trials import PROPOSAL_KEY, finished
 from riskpilot.study.sampler import sampler_for
 from riskpilot.study.storages import stand_still
 
@@ -17,8 +22,14 @@ def still(study: optuna.Study) -> optuna.Study:
     It can be read as often as one likes, says the same every time, and cannot be written.
     """
     require_study(study)
-    # The ledger names trials, so that it is read before them.
-    return stand_still(study, attributes_of(study))
+    try:
+        attributes = attributes_of(study)  # the ledger names trials, so that it is read before them
+    except KeyError as error:  # so Optuna says of every storage that it has no such study
+        raise StudyError(
+            f"The study {study.study_name!r} is no longer in its storage: it was deleted. Load "
+            f"another one, riskpilot.load_study(storage=...)."
+        ) from error
+    return stand_still(study, attributes)
 
 
 def search_so_far(study: optuna.Study) -> tuple[ValidationLosses, Background] | None:
@@ -33,6 +44,22 @@ def search_so_far(study: optuna.Study) -> tuple[ValidationLosses, Background] | 
     outline = None
     if not problem.has_open_limits:
         sampler = sampler_for(now, problem, settings_of(now).get("seed", 0))
-        outline = sampler.snapshot(now, problem)
+        outline = _as_it_was(sampler.snapshot(now, problem), done.trials)
     configs, numbers = [t.params for t in done.trials], [t.number for t in done.trials]
     return validation_of(problem, done.records), Background(configs, numbers, search=outline)
+
+
+def _as_it_was(
+    outline: SearchOutline | None, trials: Sequence[FrozenTrial]
+) -> SearchOutline | None:
+    """Tell the trials that a guided search proposed from others, whoever draws the outline.
+
+    Where it proposed none of many, another sampler runs: there is no initial pool, and no reference
+    point.
+    """
+    if outline is None:
+        return None
+    others = tuple(PROPOSAL_KEY not in trial.system_attrs for trial in trials)
+    if not all(others) or all(outline.pool):
+        return replace(outline, pool=others)
+    return replace(outline, pool=(), reference=(float("nan"),) * len(outline.reference))

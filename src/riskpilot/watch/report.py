@@ -26,6 +26,7 @@ from riskpilot.watch.state import segment_between
 from riskpilot.watch.watching import Watch
 
 _STRETCHES = 12  # at most so many points are on a line
+_MARKS = {None: "", True: "✓ ", False: "✗ "}  # before a verdict: open, good, bad
 _LINES = 6  # of so many groups; the page says what it leaves out
 
 
@@ -39,11 +40,13 @@ def _page(watch: Watch) -> str:
     figures, release = _figures(watch), version("riskpilot")
     subject, last = watch.record.subject, watch.record.history.times[-1:]
     until = f", until {last[0]}" if last else ""
-    alarmed = watch.alarm
+    good = not watch.alarm if watch.n_labels else None
+    verdict = {None: "No labels yet", True: "No alarm", False: "Alarm"}[good]
+    begun = " open" if good is None else ""
     body = f"""<header>
-<p class="verdict">{"✗ Alarm" if alarmed else "✓ No alarm"}</p>
+<p class="verdict{begun}">{_MARKS[good]}{verdict}</p>
 <h1>{_escaped(_headline(watch))}</h1>
-<div class="promise"><p>{_escaped(_sentence(watch))}</p>
+<div class="promise{begun}"><p>{_escaped(_sentence(watch))}</p>
 <p>The promise that is watched: {_escaped(subject.promise)}</p></div>
 </header>
 <main>
@@ -57,8 +60,8 @@ limit. All bounds on this page hold together and at all times with probability
 </main>
 <footer>Made by riskpilot {_escaped(release)}{_escaped(until)}. Certificate
 {_escaped(subject.certificate[:16])}…</footer>"""
-    title = f"{'Alarm' if alarmed else 'No alarm'}: {subject.problem.limits_in_words}"
-    return web_page(title=title, good=not alarmed, version=release, body=body, figures=figures)
+    title = f"{verdict}: {subject.problem.limits_in_words}"
+    return web_page(title=title, good=good, version=release, body=body, figures=figures)
 
 
 def _headline(watch: Watch) -> str:
@@ -66,6 +69,8 @@ def _headline(watch: Watch) -> str:
     broken = list(dict.fromkeys(alarm.risk for alarm in watch.alarms))
     if broken:
         return f"{' and '.join(broken)}: the promise no longer holds"
+    if not watch.n_labels:
+        return "Nothing is known of any limit yet"
     return f"Nothing shows that a limit is broken, on {watch.n_labels:,} labels"
 
 
@@ -190,7 +195,8 @@ def _figures(watch: Watch) -> list[PageFigure]:
         PageFigure(
             "The evidence against the limits",
             "What bets against each limit have won, as a share of what raises an alarm. It falls "
-            "while a limit is kept, and grows ever faster once it is broken.",
+            "while a limit is kept, and grows ever faster once it is broken. It is drawn between a "
+            "thousandth and a thousand: a line that runs along either of them goes on beyond it.",
             evidence_course(every[:_LINES]),
         )
     )

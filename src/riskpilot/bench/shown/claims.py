@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from riskpilot.bench.cells import DELTA, Cell
-from riskpilot.bench.methods import DELTA_PRIMES, delta_prime_method
+from riskpilot.bench.methods import DELTA_PRIMES, METHODS, delta_prime_method
 from riskpilot.bench.results import Entry, Results
 from riskpilot.bench.shown.estimate import Estimate
 from riskpilot.bench.shown.summary import (
@@ -156,7 +156,7 @@ def _parego(results: Results) -> Claim:
     for method in ("paper", "guided", "dense"):
         runs = results.get(worst.task, worst.cell, method)
         if runs is not None:
-            figure += f"; there {method} {100 * runs.nothing.mean():.1f} %"
+            figure += f"; there {METHODS[method].label} {100 * runs.nothing.mean():.1f} %"
     return Claim(claim, rule, f"{figure})", shares[worst] > 0)
 
 
@@ -186,8 +186,9 @@ def verdicts_of(found: Iterable[Estimate | None]) -> list[str]:
 
 def tally(verdicts: Sequence[str]) -> str:
     """Count wins, ties and losses in words."""
-    wins, ties, losses = (verdicts.count(each) for each in ("win", "tie", "loss"))
-    return f"{wins} wins, {ties} ties, {losses} losses"
+    words = (("win", "wins"), ("tie", "ties"), ("loss", "losses"))
+    counted = ((verdicts.count(one), one, more) for one, more in words)
+    return ", ".join(f"{n} {one if n == 1 else more}" for n, one, more in counted)
 
 
 def span(values: Sequence[float]) -> str:
@@ -202,4 +203,5 @@ def _ratio(results: Results, task: str, cell: Cell, method: str) -> float:
 
 def _place(share: float, entry: Entry) -> str:
     """Write a share of runs, and where it was found."""
-    return f"{100 * share:.1f} % ({entry.method}, {entry.task} at {cell_label(entry.cell)})"
+    label = METHODS[entry.method].label
+    return f"{100 * share:.1f} % ({label}, {entry.task} at {cell_label(entry.cell)})"

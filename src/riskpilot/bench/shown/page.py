@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from riskpilot.bench.cells import DELTA, VARIANTS
+from riskpilot.bench.methods import METHODS, Guided
 from riskpilot.bench.results import Results
 from riskpilot.bench.shown.claims import Claim, paper_claims
 from riskpilot.bench.shown.labels import free_label, risk_label, task_title
@@ -12,6 +13,7 @@ from riskpilot.bench.shown.targets import piece_rows, targets
 from riskpilot.bench.shown.task_page import figure, table, task_page
 
 OVERVIEW, SETTINGS = "README.md", "settings.md"
+HEDGE = "../../docs/tried.md#optimistic-validation"
 CAPTIONS = {
     "budget": "The number of evaluations N on pruning",
     "delta_prime_paper": "The width of the region, delta', in the paper's preset",
@@ -46,6 +48,9 @@ def _overview(
         f"splits of the held-out examples into calibration and test, delta = {DELTA:g}. "
         f"Everything here changes when the tables in `experiments/` change.",
     ]
+    search = METHODS["guided"].search
+    if isinstance(search, Guided):
+        parts.append(trust_note(search.strategy.trust))
     if missing:
         names = ", ".join(missing)
         parts.append(f"Not run, because their tables are not there: {names}.")
@@ -68,6 +73,18 @@ def _overview(
         _files(),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def trust_note(trust: float) -> str:
+    """Say whether the default that was replayed hedges against optimistic validation."""
+    replayed = (
+        "The default on these pages is the search that trusts validation (`trust=1`). The default "
+        "that riskpilot ships hedges against validation that is too optimistic"
+        if trust == 1
+        else f"The default on these pages hedges against validation that is too optimistic "
+        f"(`trust={trust:g}`)"
+    )
+    return f"{replayed}; [what the hedge changes]({HEDGE}) was measured by itself."
 
 
 def _settings(results: Results, figures: Sequence[Path]) -> str:

@@ -5,7 +5,7 @@ import numpy as np
 from riskpilot.bench.cells import Cell
 from riskpilot.bench.methods import PIECES
 from riskpilot.bench.results import Entry, Results
-from riskpilot.bench.shown.claims import Claim, all_compared, span, tally, verdicts_of
+from riskpilot.bench.shown.claims import Claim, all_compared, tally, verdicts_of
 from riskpilot.bench.shown.summary import Row, cell_label, compare, ratio
 
 CLOSE = 1.05  # a ratio to the dense grid that is near enough
@@ -104,7 +104,8 @@ def _p_value_share(results: Results) -> Claim:
             changes.append(float(new.free.mean() / old.free.mean()) - 1)
     if not changes:
         return Claim(claim, rule, "", None)
-    figure = f"{100 * np.mean(changes):+.1f} % on average, {span(changes)} over cells"
+    low, mean, high = 100 * np.array([min(changes), np.mean(changes), max(changes)])
+    figure = f"{mean:+.1f} % on average, {low:+.1f} to {high:+.1f} % over cells"
     return Claim(claim, rule, figure, bool(np.mean(changes) < 0))
 
 

@@ -21,10 +21,11 @@ def choice(selection: Selection) -> str:
         for k, v in selection.candidates[at].items()
     )
     free = f"<dt>{escaped(plan.problem.minimize)}</dt><dd>{plan.free[at]:.4g}</dd>"
+    about_free = "; made as small as the limits allow, and not part of the promise"
     cards = [
         f'<div class="card"><h3>{"Chosen" if certified else "Closest"} '
         f'configuration</h3><dl>{params}</dl><hr><dl>{free}</dl><p class="note">on validation '
-        f"data; made as small as the limits allow, and not part of the promise</p></div>"
+        f"data{about_free if certified else ''}</p></div>"
     ]
     for i, risk in enumerate(plan.problem.risks):
         cards.append(_risk_card(selection, i, risk, float(bounds[i])))
@@ -33,8 +34,8 @@ def choice(selection: Selection) -> str:
         f"<h2>The {'choice' if certified else 'closest candidate'}, and its risks "
         f'against the limits</h2><div class="cards">{"".join(cards)}</div>'
         f'<p class="note">Dark bar: the value on calibration data. Light bar: up to the smallest '
-        f"limit that this configuration would have passed. Line: the limit. The promise is about "
-        f"the limit.</p>{reason}"
+        f"limit that this configuration would have passed. Line: the limit."
+        f"{' The promise is about the limit.' if certified else ''}</p>{reason}"
     )
 
 
@@ -108,7 +109,9 @@ configurations, was {origin} before the
 
 
 def not_covered(selection: Selection) -> str:
-    """Say what the promise does not cover."""
+    """Say what the promise does not cover, or what it does not mean that there is none."""
+    if selection.config is None:
+        return _not_shown()
     level = percent(selection.certificate.level)
     free = escaped(selection.plan.problem.minimize)
     return f"""<section><h2>What the promise does not cover</h2><ul>
@@ -123,6 +126,15 @@ a limit: the calibration data can be unrepresentative by chance.</li>
 for tuning or for an earlier choice. A further question to the same examples is written to the
 ledger; the promise holds for each question on its own, for all at once only where delta was split
 between them.</li></ul></section>"""
+
+
+def _not_shown() -> str:
+    """Say what it does not mean that nothing was certified."""
+    return """<section><h2>What this does not say</h2><ul>
+<li><b>That a limit is broken.</b> No configuration was shown to keep every limit. One of them may
+keep them all the same; few calibration examples show little.</li>
+<li><b>That the same examples may be asked until something passes.</b> A further question to them is
+written to the ledger, and its promise holds for that question on its own.</li></ul></section>"""
 
 
 def ledger_of_uses(selection: Selection) -> str:

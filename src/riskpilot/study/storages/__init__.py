@@ -12,7 +12,7 @@ from riskpilot.study.storages.heartbeats import (
     fail_silent_trials,
     has_heartbeat,
 )
-from riskpilot.study.storages.location import address_of, file_of, is_in_memory
+from riskpilot.study.storages.location import SameFile, address_of, file_of, is_in_memory
 from riskpilot.study.storages.locks import exclusive, file_lock
 from riskpilot.study.storages.opening import clear_errors, existing_storage, open_storage
 from riskpilot.study.storages.optuna_internals import (
@@ -43,6 +43,7 @@ __all__ = [
     "HEARTBEAT_SECONDS",
     "PATIENCE_SECONDS",
     "Patience",
+    "SameFile",
     "StorageUnreachableError",
     "address_of",
     "as_storage",

@@ -1,10 +1,17 @@
 """Where a storage keeps a study: an address, a file, or memory that is gone with the process."""
 
+import os
+import weakref
 from pathlib import Path
 
+import optuna
 from optuna.storages import InMemoryStorage, JournalStorage
 
-from riskpilot.study.storages.optuna_internals import journal_file_of, sql_storage_of
+from riskpilot.study.storages.optuna_internals import (
+    journal_file_of,
+    sql_storage_of,
+    storage_of,
+)
 
 
 def address_of(storage: object) -> str | None:
@@ -24,6 +31,33 @@ def file_of(storage: object) -> Path | None:
     if address is None or not address.startswith("sqlite") or is_in_memory(address):
         return None
     return Path(address.partition(":///")[2].split("?")[0])
+
+
+class SameFile:
+    """Tells whether the file of a study is still the one that it was when this was made.
+
+    An open database answers from a file that was removed, as if nothing had happened.
+    """
+
+    def __init__(self, study: optuna.Study) -> None:
+        self._path = file_of(storage_of(study))
+        self._first = self._seen()
+        # While it is open, no new file can get the number by which this one is known. O_PATH opens
+        # it without reading it: to close it otherwise would drop the locks of SQLite.
+        if self._path is not None and self._first is not None and hasattr(os, "O_PATH"):
+            weakref.finalize(self, os.close, os.open(self._path, os.O_PATH))
+
+    def __bool__(self) -> bool:
+        """Return True where the file is the same one, and for a study without a file."""
+        return self._first is None or self._seen() == self._first
+
+    def _seen(self) -> tuple[int, int] | None:
+        """Return what tells the file from every other one, or None where there is none."""
+        try:
+            found = None if self._path is None else os.stat(self._path)
+        except OSError:
+            return None
+        return None if found is None else (found.st_dev, found.st_ino)
 
 
 def is_in_memory(storage: object) -> bool:

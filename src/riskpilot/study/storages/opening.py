@@ -122,14 +122,16 @@ def existing_storage(address: str | Path) -> str | BaseStorage:
 
 
 def _check_file(address: str, path: Path) -> None:
-    """Refuse a file that does not exist; SQLite would make an empty one of a slip."""
+    """Refuse a file that does not exist or is empty; Optuna would make a database of a slip."""
     _check_ordinary(address, path)
-    if not path.exists():
-        raise StudyError(
-            f"There is no study at {hide_password(address)!r}: the file "
-            f"{without_password(shown(str(path)), address)} does not exist. Give the path "
-            f"relative to the folder in which the command runs."
-        )
+    if path.exists() and path.stat().st_size > 0:
+        return
+    why = "is empty" if path.exists() else "does not exist"
+    raise StudyError(
+        f"There is no study at {hide_password(address)!r}: the file "
+        f"{without_password(shown(str(path)), address)} {why}. Give the path relative to the "
+        f"folder in which the command runs."
+    )
 
 
 def _check_ordinary(address: str, path: Path) -> None:
