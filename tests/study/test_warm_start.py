@@ -138,6 +138,21 @@ def test_other_parameters_are_refused_with_the_way_out(earlier, suggest):
         study.optimize(rp.objective(study, evaluate), n_trials=3)
 
 
+def test_a_parameter_that_is_gone_is_named():
+    def without(trial):
+        return rp.Evaluation({"error": np.zeros(9), "cost": trial.suggest_int("k", 0, 9)})
+
+    def with_both(trial):
+        x = trial.suggest_float("x", 0, 1)
+        return rp.Evaluation({"error": np.zeros(9), "cost": trial.suggest_int("k", 0, 9) + x})
+
+    first = rp.create_study(PROBLEM, seed=0, n_calibration=9)
+    first.optimize(rp.objective(first, with_both), n_trials=3)
+    study = rp.create_study(PROBLEM, seed=0, n_calibration=9, warm_start=first)
+    with pytest.warns(UserWarning, match="no finished trial has 'x'"):
+        study.optimize(rp.objective(study, without), n_trials=3)
+
+
 def test_calibration_on_what_the_earlier_study_searched_by_is_refused(earlier):
     seen = np.random.default_rng(0).random((2, K))[0]
 
@@ -163,7 +178,7 @@ def test_ids_of_what_the_earlier_study_searched_by_are_refused_for_calibration()
     run = rp.objective(first, evaluate_by(0, usual), validation_ids=range(K))
     first.optimize(run, n_trials=3)
     study = rp.create_study(PROBLEM, warm_start=first)
-    with pytest.raises(rp.LeakageError, match="calibration_ids are the validation examples"):
+    with pytest.raises(rp.LeakageError, match="2,000 are validation examples"):
         rp.objective(study, evaluate_by(1, usual), calibration_ids=range(K))
     run = rp.objective(study, evaluate_by(1, usual), calibration_ids=range(K, 2 * K))
     study.optimize(run, n_trials=3)

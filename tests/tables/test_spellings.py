@@ -30,7 +30,8 @@ def rows(names: tuple[str, ...] = ("a", "b"), example: str = "e", n: int = 120) 
 
 
 def write(path: Path, query: str) -> Path:
-    duckdb.execute(f"COPY ({query}) TO '{path}'")
+    kind = path.suffix.strip(".l")
+    duckdb.execute(f"COPY ({query}) TO '{path}' (FORMAT {kind})")
     return path
 
 
@@ -47,6 +48,52 @@ def test_an_id_is_the_same_whether_a_column_holds_whole_numbers_or_floats(tmp_pa
     assert other.validation_ids is not None
     assert one.validation_ids.tolist() == other.validation_ids.tolist()
     np.testing.assert_array_equal(one.validation["error"], other.validation["error"])
+
+
+# A table writes 7 as 7.0 as soon as its column has an empty cell: if these were two examples, one
+# could be in both splits, and a certificate would speak of what the choice was made by.
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("files", [1, 2])
+@pytest.mark.parametrize("second", ["printf('%d.0', e)", "e::DOUBLE"])
+def test_an_example_that_another_row_writes_as_a_float_is_not_in_both_splits(
+    tmp_path: Path, ending: str, files: int, second: str
+) -> None:
+    parts = []
+    for split, example in (("validation", "e"), ("calibration", second)):
+        parted = "if(e % 2 = 0, 'validation', 'calibration')"
+        query = rows(example=f"({example})::VARCHAR").replace(parted, f"'{split}'")
+        parts.append(f"({query})")
+    queries = [" UNION ALL ".join(parts)] if files == 1 else parts
+    for i, query in enumerate(queries):
+        write(tmp_path / f"part_{i}.{ending}", query)
+    with pytest.raises(rp.LeakageError, match="but 120 ids occur in both"):
+        rp.select_from_frame(PROBLEM, tmp_path / f"part_*.{ending}", **COLUMNS, ledger=None)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_configurations_meet_by_their_examples_and_two_rows_of_one_are_refused(
+    tmp_path: Path, ending: str
+) -> None:
+    mixed = "if(i = 0, e::VARCHAR, printf('%d.0', e))"
+    path = write(tmp_path / f"mixed.{ending}", rows(example=mixed))
+    found = read_losses(path, example="example")
+    assert found.validation_ids is not None
+    assert found.validation_ids.tolist() == [str(e) for e in range(0, 120, 2)]
+    halved = "if(e % 4 < 2, (e % 2 + e // 4 * 2)::VARCHAR, printf('%d.0', e % 2 + e // 4 * 2))"
+    path = write(tmp_path / f"twice.{ending}", rows(example=halved))
+    with pytest.raises(TableError, match="has two for example '0'"):
+        read_losses(path, example="example")
+
+
+@pytest.mark.parametrize("other", [np.arange(9.0), [f"{i}.0" for i in range(9)]])
+def test_ids_of_whole_numbers_are_one_in_every_spelling(other: Any) -> None:
+    losses = {"error": np.zeros((1, 9))}
+    given = {"validation": {**losses, "cost": [1.0]}, "calibration": {"error": np.ones((1, 9))}}
+    for own in (range(9), [str(i) for i in range(9)]):
+        with pytest.raises(rp.LeakageError, match="but 9 ids occur in both"):
+            rp.select_from_losses(PROBLEM, **given, validation_ids=own, calibration_ids=other)
+    with pytest.raises(LossError, match="'7' occurs 2 times"):
+        rp.select_from_losses(PROBLEM, **given, validation_ids=[*"12345678", "7.0"])
 
 
 def test_two_runs_are_joined_by_ids_that_one_of_them_writes_as_floats(tmp_path: Path) -> None:

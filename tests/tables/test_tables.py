@@ -210,7 +210,7 @@ def test_names_that_a_split_lacks_are_not_there(written: Callable[..., Path]) ->
 
 
 def test_ids_are_told_apart_as_they_are_written(written: Callable[..., Path]) -> None:
-    ids = {"validation": ["1", "01", "1.0", " 1"], "calibration": [str(2**53), str(2**53 + 1)]}
+    ids = {"validation": ["1", "01", "1.5", " 1"], "calibration": [str(2**53), str(2**53 + 1)]}
     rows: list[dict[str, object]] = [
         {"split": split, "config": config, "example": example, "error": i % 2, "cost": 1.0}
         for split, examples in ids.items()

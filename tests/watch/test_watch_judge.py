@@ -78,6 +78,22 @@ def test_fresh_examples_are_used_once(certificate):
     assert once.record.state.capital.tolist() == twice.record.state.capital.tolist()
 
 
+def test_an_example_that_was_fresh_is_not_labelled_later(certificate, tmp_path):
+    losses, judge = labelled(np.random.default_rng(0), 0.08, 20, per_label=1)
+    watch = rp.Watch(certificate, judge="error")
+    watch.update(losses, judge={**judge, "ids": range(100, 120)}, ids=range(20))
+    watch.save(tmp_path / "watch.json")
+    for one in (watch, rp.Watch.load(tmp_path / "watch.json")):
+        before = one.record.to_json()
+        ids = [*range(20, 38), "100.0", "101"]
+        with pytest.raises(rp.LeakageError, match=r"2 of these labels .* in an earlier update"):
+            one.update({"error": np.ones(20)}, ids=[str(each) for each in ids])
+        assert one.record.to_json() == before
+    watch.update(losses, judge={**judge, "ids": range(20)}, ids=range(200, 220))  # not used
+    assert watch.update(losses, ids=range(20)) == 0  # labelled before, and never fresh
+    assert watch.n_repeated == 20
+
+
 @pytest.mark.parametrize(
     ("change", "error", "says"),
     [

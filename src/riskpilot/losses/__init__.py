@@ -10,10 +10,11 @@ from riskpilot.losses.evaluation import (
     check_names,
     was_used_as_number,
 )
-from riskpilot.losses.example_ids import ExampleIds, read_example_ids, read_ids
+from riskpilot.losses.example_ids import ExampleIds, read_example_ids, read_ids, whole_id
 from riskpilot.losses.fresh_scores import FreshScores, read_fresh, read_label_scores
 from riskpilot.losses.intake import (
     NumbersOfTexts,
+    TextArray,
     as_read,
     is_missing,
     number_array,
@@ -37,7 +38,13 @@ from riskpilot.losses.labels import (
     score_name,
     some_labels,
 )
-from riskpilot.losses.leakage import check_disjoint, check_memory, check_unseen
+from riskpilot.losses.leakage import (
+    check_disjoint,
+    check_fresh,
+    check_memory,
+    check_unseen,
+    check_unseen_ids,
+)
 from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
 from riskpilot.losses.ranges import as_given
@@ -67,16 +74,19 @@ __all__ = [
     "NumbersOfTexts",
     "PackedLosses",
     "RiskLosses",
+    "TextArray",
     "ValidationLosses",
     "as_given",
     "as_read",
     "calibration_losses",
     "check_disjoint",
+    "check_fresh",
     "check_judged",
     "check_losses",
     "check_memory",
     "check_names",
     "check_unseen",
+    "check_unseen_ids",
     "digest_of_labels",
     "digest_of_numbers",
     "free_objective_alone",
@@ -106,4 +116,5 @@ __all__ = [
     "value_of",
     "was_used_as_number",
     "weighted",
+    "whole_id",
 ]

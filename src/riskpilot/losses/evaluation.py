@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy.typing as npt
 
@@ -30,8 +30,9 @@ class Evaluation:
         ``select(study, calibrate=...)`` computes it later.
     judge : mapping, optional
         Scores of a judge that was fixed beforehand, as in `select_from_losses`:
-        ``{"labelled": {"error": (m,)}, "unlabelled": {"error": (M,)}}``. Where evaluations bring
-        them, all do.
+        ``{"labelled": {"error": (m,)}, "unlabelled": {"error": (M,)}}``, of M fresh examples that
+        are neither labelled nor validation examples; their ``"ids"`` may stand beside them. Where
+        evaluations bring scores, all do.
 
     Raises
     ------
@@ -47,7 +48,7 @@ class Evaluation:
 
     validation: LossMapping
     calibration: LossMapping | None = None
-    judge: Mapping[str, LossMapping] | None = None
+    judge: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         for split in ("validation", "calibration", "judge"):

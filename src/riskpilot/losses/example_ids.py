@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,9 @@ import numpy as np
 from riskpilot.errors import LeakageError, LossError, shown
 from riskpilot.losses.intake import NumbersOfTexts, TextArray, is_missing, plain_array
 from riskpilot.losses.texts import text_array
+
+# A whole number with zeros behind its point, as tables write ids whose column had an empty cell.
+_WHOLE = re.compile(r"([+-]?(?:0|[1-9]\d*))\.0*")
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,16 @@ def read_ids(validation_ids: Any, calibration_ids: Any) -> ExampleIds:
     return ids
 
 
+def whole_id(text: str) -> str:
+    """Write the id of an example as it is, but 7.0 as 7: many a table writes whole numbers so.
+
+    >>> whole_id("7.0"), whole_id("07"), whole_id("q7.0"), whole_id("7.05")
+    ('7', '07', 'q7.0', '7.05')
+    """
+    whole = _WHOLE.fullmatch(text)
+    return text if whole is None else whole[1]
+
+
 def read_example_ids(given: Any, what: str) -> TextArray | None:
     """Read the ids of some examples as texts, no two alike; one may have several parts, such as
     (file, row). ``what``: the name of the argument, for messages."""
@@ -73,7 +87,7 @@ def read_example_ids(given: Any, what: str) -> TextArray | None:
             f"{what} holds one id for each example, but {len(missing):,} are missing, such as "
             f"{shown(missing[0])}. Number the examples, or leave the ids out."
         )
-    texts = [text_array(column, what) for column in columns]
+    texts = [_with_whole_numbers(text_array(column, what)) for column in columns]
     ids = texts[0]
     if len(texts) > 1:
         rows = zip(*(column.tolist() for column in texts), strict=True)
@@ -86,6 +100,13 @@ def read_example_ids(given: Any, what: str) -> TextArray | None:
             f"{counts[twice]:,} times. Give each example an id of its own."
         )
     return ids
+
+
+def _with_whole_numbers(ids: TextArray) -> TextArray:
+    """Write whole numbers in one way, so that no example has two ids."""
+    if not (np.char.find(ids, ".") >= 0).any():
+        return ids
+    return np.array([whole_id(text) for text in ids.tolist()], dtype=np.str_)
 
 
 def _columns(given: Any, what: str) -> list[list[Any]]:

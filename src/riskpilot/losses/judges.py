@@ -7,14 +7,16 @@ from typing import Any
 from riskpilot.common import Array, FloatArray
 from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.losses.beside import digest_of_bytes, digest_of_numbers
-from riskpilot.losses.evaluation import LossMapping, check_names
+from riskpilot.losses.evaluation import check_names
+from riskpilot.losses.example_ids import read_example_ids
 from riskpilot.losses.intake import number_array
 from riskpilot.losses.ranges import in_range, to_unit
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import Mean
 
-JudgeMapping = Mapping[str, LossMapping]
-"""``{"labelled": {...}, "unlabelled": {...}}``: scores by the name of the risk."""
+JudgeMapping = Mapping[str, Any]
+"""``{"labelled": {...}, "unlabelled": {...}}``: scores by the name of the risk; the ``"ids"`` of
+the unlabelled examples may stand beside them."""
 
 PARTS = ("labelled", "unlabelled")
 
@@ -52,7 +54,7 @@ def judged_risks(problem: Problem, judge: Any) -> tuple[str, ...]:
     """
     if judge is None:
         return ()
-    both = isinstance(judge, Mapping) and set(judge) == set(PARTS)
+    both = isinstance(judge, Mapping) and set(PARTS) <= set(judge) <= {*PARTS, "ids"}
     if not both or not all(isinstance(judge[part], Mapping) for part in PARTS):
         raise LossError(
             f"judge holds the scores of the labelled calibration examples and of fresh unlabelled "
@@ -104,7 +106,9 @@ def read_judge(
             found[name] = to_unit(in_range(risks[name], array, part_of(part)), risks[name])
         return found
 
-    return JudgeScores(read("labelled", n_examples), read("unlabelled", None))
+    ids = read_example_ids(judge.get("ids"), "judge, ids")
+    n_fresh = None if ids is None else len(ids)
+    return JudgeScores(read("labelled", n_examples), read("unlabelled", n_fresh))
 
 
 def part_of(part: str) -> str:

@@ -5,8 +5,11 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from scipy.special import gammaln
 
-from riskpilot.errors import LeakageError
+from riskpilot.errors import LeakageError, shown
 from riskpilot.losses.evaluation import LossMapping
+from riskpilot.losses.example_ids import ExampleIds, read_example_ids
+from riskpilot.losses.intake import TextArray, number_array
+from riskpilot.losses.judges import JudgeMapping
 from riskpilot.losses.risk_losses import RiskLosses
 from riskpilot.losses.splits import CalibrationLosses, ValidationLosses
 from riskpilot.statistics import GroupSummary
@@ -45,9 +48,26 @@ def check_unseen(calibration: CalibrationLosses, seen: Mapping[str, Collection[s
         if any(row.hex() in digests for row in losses.row_digests) and not _could_coincide(losses):
             raise LeakageError(
                 f"Calibration examples must not have been seen by the search, but the losses of "
-                f"{name!r} are validation losses of the study that this one was started from. "
-                f"Calibrate on other examples, or leave warm_start out."
+                f"{name!r} are validation losses of the study that this one was started from, or "
+                f"of a study before it. Calibrate on other examples, or leave warm_start out."
             )
+
+
+def check_unseen_ids(ids: TextArray | None, seen: TextArray | None, what: str) -> None:
+    """Refuse examples that a search looked at, by their ids.
+
+    ``seen``: the ids of validation examples of the search, and of what it was started from;
+    ``what``: whose ids are checked, in the plural.
+    """
+    if ids is None or seen is None:
+        return
+    shared = np.intersect1d(ids, seen)
+    if len(shared):
+        raise LeakageError(
+            f"{what} must not have been seen by the search, but {len(shared):,} are validation "
+            f"examples of this search, or of the study that it was started from, or of a study "
+            f"before it, such as {shown(str(shared[0]))}. Take other examples."
+        )
 
 
 def check_memory(validation: LossMapping, calibration: LossMapping, free: str) -> None:
@@ -60,18 +80,63 @@ def check_memory(validation: LossMapping, calibration: LossMapping, free: str) -
         return  # refused in words when it is read
     for name in validation.keys() & calibration.keys():
         one, other = validation[name], calibration[name]
-        if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
-            continue
         if name == free and np.ndim(one) < 2:
             continue
-        try:
-            shared = np.ndim(one) > 0 and np.shares_memory(one, other, max_work=10_000)  # type: ignore[arg-type]
-        except np.exceptions.TooHardError:
-            continue  # slices too intricate to compare; digests and ids still are
-        if shared:
+        if _overlap(one, other):
             raise LeakageError(
                 f"Validation and calibration must not share examples, but the arrays of {name!r} "
                 f"overlap in memory. Slice them without overlap: losses[:, :k] and losses[:, k:]."
+            )
+
+
+def _overlap(one: object, other: object) -> bool:
+    """Tell whether two arrays overlap in memory."""
+    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
+        return False
+    try:
+        return np.ndim(one) > 0 and np.shares_memory(one, other, max_work=10_000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return False  # slices too intricate to compare; digests and ids still are
+
+
+def check_fresh(
+    judge: JudgeMapping | None,
+    validation: LossMapping,
+    seen: ValidationLosses,
+    ids: ExampleIds,
+    earlier: TextArray | None = None,
+) -> None:
+    """Refuse fresh examples of a judge that are labelled, or that the search looked at.
+
+    They are told by their ids, and by scores that are the validation losses themselves.
+    ``judge``: scores that were checked; ``validation``: the losses as they were given, and
+    ``seen`` as they were read; ``earlier``: the ids of what the studies before looked at.
+    """
+    if judge is None:
+        return
+    fresh = read_example_ids(judge.get("ids"), "judge, ids")
+    for known in (ids.validation, earlier):
+        check_unseen_ids(fresh, known, "Fresh examples of a judge")
+    if fresh is not None and ids.calibration is not None:
+        shared = np.intersect1d(fresh, ids.calibration)
+        if len(shared):
+            raise LeakageError(
+                f"Fresh examples of a judge are not labelled, but {len(shared):,} of them are "
+                f"calibration examples, such as {shown(str(shared[0]))}. Score other examples."
+            )
+    for name, scores in judge["unlabelled"].items():
+        own = validation.get(name)
+        if own is None:
+            continue  # where the order was known, there need be no losses
+        one, other = (
+            np.atleast_2d(number_array(each, name, missing_as_nan=True)) for each in (scores, own)
+        )
+        same = np.array_equal(one, other) and not _could_coincide(seen.risks[name])
+        if same or _overlap(scores, own):
+            raise LeakageError(
+                f"Fresh examples of a judge must not have been seen by the search, but its scores "
+                f"of {name!r} are the validation losses. Score examples that are neither labelled "
+                f"nor for validation."
             )
 
 

@@ -26,6 +26,7 @@ from riskpilot.losses import (
     ValidationLosses,
     calibration_losses,
     check_disjoint,
+    check_fresh,
     check_memory,
     free_objective_alone,
     judged_risks,
@@ -86,9 +87,10 @@ def select_from_losses(
     judge : mapping, optional
         Scores of a judge, such as a large model, that was fixed before the calibration labels were
         seen: ``{"labelled": {"error": (n, m)}, "unlabelled": {"error": (n, M)}}``, of the same m
-        calibration examples and of M fresh ones without a label, in the range of the losses. One
-        row, or shape (m,) and (M,), where they are the same for all configurations. The promise
-        stays one about the labels, whatever the judge is worth.
+        calibration examples and of M fresh ones, which are neither labelled nor validation
+        examples, in the range of the losses. One row, or shape (m,) and (M,), where they are the
+        same for all configurations. The ``"ids"`` of the fresh ones, shape (M,), may stand beside
+        them. The promise stays one about the labels, whatever the judge is worth.
     ledger : str or Path, optional
         A file that counts the questions to these losses.
 
@@ -105,7 +107,7 @@ def select_from_losses(
         If losses are missing, of the wrong shape or outside their range, or ``configs`` does not
         fit them or names one configuration twice.
     LeakageError
-        If validation and calibration share examples.
+        If validation and calibration share examples, or a fresh example of the judge is of them.
 
     Examples
     --------
@@ -144,6 +146,7 @@ def select_from_losses(
         ids.check_size("validation", seen.n_examples)
         check_disjoint(seen, sealed)
     scores = read_judge(problem, judge, seen.n_configs, sealed.n_examples)
+    check_fresh(judge, validation, seen, ids)
     opened = sealed.digest(plan.order)
     place = ledger_place(ledger)
     use = None if place is None else enter(place, question, opened)

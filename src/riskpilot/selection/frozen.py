@@ -1,7 +1,7 @@
 """A plan frozen from a table of validation losses, for calibration labels that will come."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy.typing as npt
@@ -16,7 +16,14 @@ from riskpilot.guarantee import (
     fixed_sequence,
     freeze_plan,
 )
-from riskpilot.losses import LossMapping, ValidationLosses, number_array, text_array
+from riskpilot.losses import (
+    LossMapping,
+    TextArray,
+    ValidationLosses,
+    number_array,
+    read_ids,
+    text_array,
+)
 from riskpilot.problem import Problem
 from riskpilot.selection.from_table import (
     check_limits,
@@ -42,11 +49,14 @@ class FrozenPlan:
         The validation losses of every configuration, as they were read.
     given : dict of str to array
         The same as they were given.
+    ids : array of str or None
+        The ids of all examples that the search looked at, where they are known.
     """
 
     question: Question
     validation: ValidationLosses
     given: dict[str, Array]
+    ids: TextArray | None = None
 
     @property
     def problem(self) -> Problem:
@@ -95,6 +105,7 @@ def freeze(
     validation: LossMapping,
     configs: Sequence[Mapping[str, Any]] | None = None,
     order: Sequence[int] | npt.NDArray[Any] | None = None,
+    validation_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
     seed: int = 0,
 ) -> FrozenPlan:
     """Settle from validation losses which configurations are tested, and in which order.
@@ -115,6 +126,9 @@ def freeze(
         The rows from the safest to the riskiest, in an order that was known before any data. They
         are tested in this order, and ``validation`` needs only the free objective; losses are then
         0/1 where their name says so, that of a metric that riskpilot knows.
+    validation_ids : sequence, optional
+        The identities of the k validation examples: one for each, no two alike. None of them can
+        then be labelled for calibration, or be a fresh example of a judge.
     seed : int, default 0
         Recorded in the certificate; labels that arrive are seen in the order in which they come.
 
@@ -150,7 +164,11 @@ def freeze(
             f"freeze takes a Problem first, but got a {type(problem).__name__}. "
             f'Write Problem([Risk("error", limit=0.1)], minimize="cost").'
         )
-    return frozen_again(problem, validation, configs, seed, order=order)
+    ids = read_ids(validation_ids, None)
+    frozen = frozen_again(problem, validation, configs, seed, order=order)
+    if ids.validation is not None and frozen.validation.n_examples:
+        ids.check_size("validation", frozen.validation.n_examples)
+    return replace(frozen, ids=ids.validation)
 
 
 def frozen_again(

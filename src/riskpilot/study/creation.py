@@ -27,6 +27,7 @@ from riskpilot.study.kept.attributes import (
 )
 from riskpilot.study.kept.earlier import EARLIER_KEY, write_earlier
 from riskpilot.study.kept.loss_store import attach_store, chosen_store
+from riskpilot.study.kept.seen_ids import stored_ids
 from riskpilot.study.kept.trials import trials_of
 from riskpilot.study.sampler import LARGEST_SEED, sampler_for
 from riskpilot.study.storages import (
@@ -146,7 +147,8 @@ def create_study(
             if PROBLEM_KEY not in attributes_of(study):
                 _check_new(study, problem)
                 if earlier is not None:
-                    write_earlier(study, earlier)
+                    ids = stored_ids(store, earlier["ids"])
+                    write_earlier(study, {**earlier, "ids": ids})
                 _write(study, problem, seed, n_calibration, first)
     attach_store(study, store)
     return _continued(study, problem, sampler)

@@ -18,6 +18,7 @@ from riskpilot.study.creation import create_study
 from riskpilot.study.kept.attributes import problem_of
 from riskpilot.study.kept.earlier import copy_earlier
 from riskpilot.study.kept.loss_store import store_of
+from riskpilot.study.kept.seen_ids import copy_seen
 from riskpilot.study.kept.trial_losses import read_validation
 from riskpilot.study.kept.trials import finished
 from riskpilot.study.questions.asking import select
@@ -121,6 +122,7 @@ def recertify(
             ORIGIN_KEY, {"study": study.study_name, "questions": len(ledger(study))}
         )
         copy_earlier(study, again)
+        copy_seen(study, again)
         recorder = Recorder(again, asked)
         for trial in trials:
             table = _recorded(study, stored, trial) if seen is None else seen(trial)

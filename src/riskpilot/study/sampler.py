@@ -173,7 +173,7 @@ class GuidedSampler(BaseSampler):
         trials = trials_of(study)
         earlier, space = earlier_of(study), study_space(study, trials)
         if earlier is not None:
-            earlier.check_space(space)
+            earlier.check_space(space, finished=True)
             space = dict(earlier.space)
             if tried_first(earlier, trial.number, trials) is not None:
                 return space

@@ -13,11 +13,12 @@ from optuna.trial import FrozenTrial, TrialState
 from riskpilot.common import plain_configs
 from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
 from riskpilot.guarantee import is_whole
-from riskpilot.losses import Evaluation, ExampleIds, read_ids
+from riskpilot.losses import Evaluation, ExampleIds, check_unseen_ids, read_ids
 from riskpilot.problem import Problem
 from riskpilot.study.kept.attributes import SAFE_KEY, check_same_ids, keep_ids, problem_of
 from riskpilot.study.kept.earlier import earlier_of
 from riskpilot.study.kept.records import Record, record_of, validation_of
+from riskpilot.study.kept.seen_ids import earlier_ids, keep_seen, seen_ids
 from riskpilot.study.kept.trial_losses import store_evaluation
 from riskpilot.study.kept.trials import has_losses, trials_of
 from riskpilot.study.kept.unsent import UnsentRecords
@@ -114,8 +115,9 @@ class Recorder:
         self._ids = ExampleIds() if ids is None else ids
         self._unsent = UnsentRecords(study)
         self._earlier = earlier_of(study)
-        if self._earlier is not None:
-            self._earlier.check_ids(self._ids)
+        if self._ids.calibration is not None:
+            seen = seen_ids if self._ids.validation is None else earlier_ids
+            check_unseen_ids(self._ids.calibration, seen(study), "Calibration examples")
         self._sizes: dict[str, int] = {}
 
     def write(self, trial: optuna.Trial | FrozenTrial, evaluation: object) -> Record:
@@ -155,6 +157,7 @@ class Recorder:
         )
         with contextlib.suppress(StorageUnreachableError), hurried():
             keep_ids(self._study, self._ids)
+            keep_seen(self._study, self._ids)
         return record
 
     def _known_sizes(self, *, with_calibration: bool) -> dict[str, int]:

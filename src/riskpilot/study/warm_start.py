@@ -10,22 +10,25 @@ from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import non_dominated, region_of
 from riskpilot.problem import Problem
 from riskpilot.search import best_rows, default_pool_size, values_and_variances
-from riskpilot.study.kept.attributes import IDS_KEY, attributes_of, problem_of, settings_of
+from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.earlier import earlier_of
 from riskpilot.study.kept.records import validation_of
+from riskpilot.study.kept.seen_ids import seen_ids
 from riskpilot.study.kept.trials import finished, n_calibration_of, space_of
 from riskpilot.study.questions.stored_space import space_as_json
 
 # So many evaluations of the earlier study are kept; those on its front come first.
 _MOST = 100
+# So many digests of validation losses are kept of the studies before it, the latest first.
+_MOST_BEFORE = 200
 # The share of the initial pool that tries what was best in the earlier study.
 _FIRST_SHARE = 0.25
 
 
 def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
-    """Read what a new study may know of an earlier one, as plain JSON values for `write_earlier`.
+    """Read what a new study may know of an earlier one, as `write_earlier` takes it.
 
-    Only validation results are read.
+    Only validation results are read. All but the ids of the examples are plain JSON values.
     """
     if not isinstance(earlier, optuna.Study):
         raise StudyError(
@@ -60,10 +63,10 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
         "values": values[rows].tolist(),
         "variances": [[None if v is None else float(v) for v in row] for row in known],
         "digests": {
-            name: [losses.row_digests[row].hex() for row in rows]
+            name: [*(losses.row_digests[row].hex() for row in rows), *_before(earlier, name)]
             for name, losses in validation.risks.items()
         },
-        "ids": _ids_of(earlier),
+        "ids": seen_ids(earlier),
         "first": [],
     }
     if problem.has_open_limits:
@@ -74,8 +77,7 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
     return {**content, "first": [configs[row] for row in first]}
 
 
-def _ids_of(earlier: optuna.Study) -> list[str]:
-    """Return the digests of the ids that an earlier study, and those before it, searched by."""
-    own = attributes_of(earlier).get(f"{IDS_KEY}validation")
+def _before(earlier: optuna.Study, name: str) -> list[str]:
+    """Return the digests of losses of one risk by which the studies before an earlier one went."""
     before = earlier_of(earlier)
-    return [*([] if own is None else [own]), *([] if before is None else before.ids)]
+    return [] if before is None else list(before.digests[name])[:_MOST_BEFORE]

@@ -53,12 +53,17 @@ def check_types(source: Source, columns: Columns, losses: Sequence[str], wanted:
 def name_cell(source: Source, name: str, *, always: bool = True) -> str:
     """Write in SQL how a cell is read that names an example or a trial: as a text, 7.0 as 7.
 
-    ``always``: also where a text is written so, and not only where the column holds floats.
+    A table writes 7 as 7.0 as soon as its column has an empty cell. Ids that are taken for one can
+    be joined or refused; if they were taken for two, an example could be in both splits.
+
+    ``always``: also as a text where the column holds whole numbers.
     """
-    column = identifier(name)
-    if not always and source.types[name] not in _FLOATS:
+    column, kind = identifier(name), source.types[name]
+    if not always and (kind in _WHOLE or kind in _LONG):
         return column
-    return f"regexp_replace(CAST({column} AS VARCHAR), '^(-?[0-9]+)[.]0+$', '\\1')"
+    written = f"CAST({column} AS VARCHAR)"
+    whole = f"regexp_replace({written}, '^(-?[0-9]+)[.]0+$', '\\1')"
+    return f"CASE WHEN contains({written}, '.0') THEN {whole} ELSE {written} END"
 
 
 def cell(source: Source, name: str, *, turned: bool = False) -> str:

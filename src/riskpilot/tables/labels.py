@@ -1,6 +1,5 @@
 """Labels from a file, in its order: one row for each labelled example and trial."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +8,7 @@ import numpy as np
 
 from riskpilot.common import Array, BoolArray, FloatArray
 from riskpilot.errors import TableError
+from riskpilot.losses import whole_id
 from riskpilot.tables.cells import cell, check_types, found_number, name_cell
 from riskpilot.tables.columns import Columns, Wanted, check_columns
 from riskpilot.tables.sources import column_names, identifier, open_source
@@ -16,8 +16,6 @@ from riskpilot.tables.sources import column_names, identifier, open_source
 # What a column of truth values may say.
 _MARKS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 _PARTS = "--trial and --example"
-# A whole number with zeros behind its point, as tables write ids whose column had an empty cell.
-_WHOLE = re.compile(r"([+-]?(?:0|[1-9]\d*))\.0*")
 
 
 @dataclass(frozen=True)
@@ -109,9 +107,7 @@ def example_id(value: Any) -> str:
     >>> example_id("7.0"), example_id(" 7 "), example_id("07"), example_id("q7.0")
     ('7', '7', '07', 'q7.0')
     """
-    text = "" if value is None else str(value).strip()
-    whole = _WHOLE.fullmatch(text)
-    return text if whole is None else whole[1]
+    return whole_id("" if value is None else str(value).strip())
 
 
 def _filled(values: Any) -> FloatArray:
@@ -160,7 +156,7 @@ def marked_fresh(path: str, name: str, marks: Array, examples: Sequence[str]) ->
     if odd is not None:
         raise TableError(
             f"{path!r}: the column {name!r} says true of examples that are never labelled and "
-            f"false of the others, but of example {examples[odd]!r} it says {marks[odd]!r}. Settle "
-            f"it for every example before the first label."
+            f"false of the others, but of example {examples[odd]!r} it says "
+            f"{str(marks[odd])!r}. Settle it for every example before the first label."
         )
     return np.array([_MARKS[text] for text in texts], dtype=bool)

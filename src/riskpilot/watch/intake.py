@@ -37,13 +37,15 @@ class Given:
 @dataclass(frozen=True)
 class Taken:
     """What an update brings: values, weights and scores of the new labels in each stream, shape
-    (b, K); the blocks that they fill; the digests of new ids; and how many labels were given."""
+    (b, K); the blocks that they fill; the digests of new ids, of labels and of a judge's fresh
+    examples; and how many labels were given."""
 
     values: FloatArray
     weights: FloatArray | None
     scores: FloatArray | None
     blocks: tuple[tuple[Block, ...], ...]
     digests: list[bytes]
+    fresh: list[bytes]
     n: int
 
 
@@ -55,6 +57,7 @@ def read_update(record: WatchRecord, losses: LossMapping, given: Given) -> Taken
     shares = _sampling_shares(subject, given.weights, n)
     ids = given.ids
     is_new, digests = (None, []) if ids is None else record.seen.new_among(ids, n)
+    _check_never_fresh(record, ids, n)
     helped, fresh_digests = _judged(record, labels, given)
     if is_new is not None and not is_new.all():
         labels = {name: _only(part, is_new) for name, part in labels.items()}
@@ -71,7 +74,8 @@ def read_update(record: WatchRecord, losses: LossMapping, given: Given) -> Taken
         _weights(subject, labels, shares),
         _scores(record, helped, len(values)) if helped else None,
         tuple(blocks),
-        digests + fresh_digests,
+        digests,
+        fresh_digests,
         n,
     )
 
@@ -96,8 +100,29 @@ def _judged(
             f"Fresh examples of a judge are not labelled, but {len(shared)} of them are, such as "
             f"{shown(shared[0])}. Keep labelled and fresh examples apart."
         )
-    is_new, digests = record.seen.new_among(fresh_ids, len(fresh_ids))
-    return {name: (own, fresh[is_new]) for name, (own, fresh) in found.items()}, digests
+    unlabelled = ~record.seen.known_among(fresh_ids, len(fresh_ids))
+    is_new, digests = record.fresh.new_among(fresh_ids, len(fresh_ids))
+    used = [one for one, ok in zip(digests, unlabelled[is_new], strict=True) if ok]
+    is_new &= unlabelled
+    return {name: (own, fresh[is_new]) for name, (own, fresh) in found.items()}, used
+
+
+def _check_never_fresh(record: WatchRecord, ids: npt.ArrayLike | None, n: int) -> None:
+    """Refuse labels of examples whose scores were used as fresh ones.
+
+    Such a score is in the bets on other labels, which would no longer be independent of this one.
+    """
+    if ids is None:
+        return
+    was_fresh = record.fresh.known_among(ids, n)
+    if was_fresh.any():
+        first = np.asarray(ids, dtype=np.object_)[int(np.argmax(was_fresh))]
+        raise LeakageError(
+            f"Fresh examples of a judge are never labelled, but {int(was_fresh.sum()):,} of these "
+            f"labels are of examples that were fresh in an earlier update, such as {shown(first)}. "
+            f"Nothing of this update was counted. Leave these labels out, and give as fresh only "
+            f"examples that will never be labelled."
+        )
 
 
 def _scores(

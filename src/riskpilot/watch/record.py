@@ -184,8 +184,9 @@ class WatchRecord:
     """What a watch knows, from its beginning on.
 
     ``blocks``: for each promise, the blocks of examples that it fills. ``alarm_times``: when each
-    alarm of the state came. ``seen``: the ids that were counted. ``repeated``: how many labels were
-    passed over because of theirs. ``files``: the digests of whole files that were counted.
+    alarm of the state came. ``seen``: the ids of labels that were counted; ``fresh``:
+    those of a judge's fresh examples that were used. ``repeated``: how many labels were passed over
+    because of theirs. ``files``: the digests of whole files that were counted.
     """
 
     def __init__(
@@ -198,6 +199,7 @@ class WatchRecord:
         history: History,
         alarm_times: tuple[str, ...] = (),
         seen: Seen | None = None,
+        fresh: Seen | None = None,
         repeated: int = 0,
         files: tuple[str, ...] = (),
     ) -> None:
@@ -206,6 +208,7 @@ class WatchRecord:
         self.blocks, self.history = blocks, history
         self.alarm_times = alarm_times
         self.seen = Seen() if seen is None else seen
+        self.fresh = Seen() if fresh is None else fresh
         self.repeated, self.files = repeated, files
 
     @property
@@ -248,6 +251,7 @@ class WatchRecord:
             "history": self.history.to_dict(),
             "alarm_times": list(self.alarm_times),
             "seen": self.seen.to_text(),
+            "fresh": self.fresh.to_text(),
             "repeated": self.repeated,
             "files": list(self.files),
             "versions": stamp()["versions"],
@@ -270,6 +274,7 @@ class WatchRecord:
                 history=History.from_dict(data["history"], rule.n_streams),
                 alarm_times=tuple(data["alarm_times"]),
                 seen=Seen.from_text(data["seen"]),
+                fresh=Seen.from_text(data["fresh"]),
                 repeated=data["repeated"],
                 files=tuple(data["files"]),
             )
@@ -334,6 +339,7 @@ _FORM = record(
     ),
     alarm_times=list_of(text),
     seen=text,
+    fresh=text,
     repeated=whole(),
     files=list_of(digest),
     versions=VERSIONS,
@@ -346,6 +352,7 @@ _NAMES = (
     "history",
     "alarm_times",
     "seen",
+    "fresh",
     "repeated",
     "files",
     "versions",

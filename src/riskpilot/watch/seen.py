@@ -9,7 +9,7 @@ import numpy as np
 
 from riskpilot.common.arrays import BoolArray
 from riskpilot.errors import LossError
-from riskpilot.losses import text_array
+from riskpilot.losses import text_array, whole_id
 
 _BYTES = 8  # of a digest; among a million ids two are taken for one with a chance of 3 in 10^8
 
@@ -28,19 +28,17 @@ class Seen:
 
         Nothing is remembered until `add`: an update that is refused leaves no trace.
         """
-        texts = text_array(ids, "ids")
-        if texts.shape != (n,):
-            raise LossError(
-                f"ids name the examples, one for each, shape ({n},), but their shape is "
-                f"{texts.shape}. Give every example the id that tells it from all others."
-            )
-        digests = [_digest(text) for text in texts.tolist()]
+        digests = _digests(ids, n)
         is_new = np.zeros(n, dtype=bool)
         found: dict[bytes, None] = {}
         for place, digest in enumerate(digests):
             if digest not in self._digests and digest not in found:
                 found[digest], is_new[place] = None, True
         return is_new, list(found)
+
+    def known_among(self, ids: Any, n: int) -> BoolArray:
+        """Say which of n examples were counted before."""
+        return np.array([digest in self._digests for digest in _digests(ids, n)], dtype=bool)
 
     def add(self, digests: Iterable[bytes]) -> None:
         """Remember digests that `new_among` gave."""
@@ -55,6 +53,17 @@ class Seen:
         """Read what `to_text` wrote."""
         whole = base64.b64decode(text, validate=True)
         return cls(whole[i : i + _BYTES] for i in range(0, len(whole), _BYTES))
+
+
+def _digests(ids: Any, n: int) -> list[bytes]:
+    """Compute the short digests of the ids of n examples."""
+    texts = text_array(ids, "ids")
+    if texts.shape != (n,):
+        raise LossError(
+            f"ids name the examples, one for each, shape ({n},), but their shape is "
+            f"{texts.shape}. Give every example the id that tells it from all others."
+        )
+    return [_digest(whole_id(text)) for text in texts.tolist()]
 
 
 def _digest(text: str) -> bytes:

@@ -101,12 +101,11 @@ class Watch:
         weights : array of shape (b,), optional
             One over the probability of each example to be labelled, given ``largest_weight``.
         ids : array of shape (b,), optional
-            What tells each example from all others. An example whose id was counted before is
-            passed over.
+            What tells each example from all others. One that was counted before is passed over.
         judge : mapping, optional
             Where a judge helps, its scores of these examples and of fresh ones of the same place
             and time: ``{"labelled": {"error": (b,)}, "unlabelled": {"error": (B,)}}``; and the
-            ``"ids"`` of the fresh ones, where known, of which none is used twice.
+            ``"ids"`` of the fresh ones, if known: none is used twice, or labelled at any time.
         at : str or date, optional
             When the labels came, for people; now, if left out.
 
@@ -122,12 +121,13 @@ class Watch:
         LossRangeError
             Where a loss or a score is outside the range that the certificate declares.
         LeakageError
-            Where a fresh example is labelled in the same update.
+            Where a fresh example is labelled, in this update or after it.
         """
         record, time = self._record, time_of(at)
         taken = read_update(record, losses, Given(groups, weights, ids, judge))
         record.take(taken.values, taken.weights, taken.scores, taken.blocks, time)
         record.seen.add(taken.digests)
+        record.fresh.add(taken.fresh)
         record.repeated += taken.n - len(taken.values)
         return len(taken.values)
 

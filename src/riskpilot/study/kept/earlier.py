@@ -1,5 +1,6 @@
 """What a study knows of an earlier one with the same parameters: validation results, no more."""
 
+import warnings
 import weakref
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,8 +24,7 @@ from riskpilot.common import (
     text,
 )
 from riskpilot.common.arrays import FloatArray
-from riskpilot.errors import LeakageError, StudyError
-from riskpilot.losses import ExampleIds
+from riskpilot.errors import StudyError
 from riskpilot.search import Observations, Surrogate, fit_model
 from riskpilot.study.kept.attributes import as_written, attributes_of, changed
 from riskpilot.study.questions.stored_space import space_from_json
@@ -42,7 +42,7 @@ _EARLIER = record(
     values=list_of(list_of(real)),
     variances=list_of(list_of(optional(real))),
     digests=mapping_of(list_of(digest)),
-    ids=list_of(digest),
+    ids=optional(record(id=text, sha256=digest)),
     digest=digest,
 )
 
@@ -54,8 +54,8 @@ class Earlier:
     ``study``: its name; ``space``: its parameters; ``configs``: n configurations, with their
     ``values``, (n, c + 1), and the ``variances`` of their noise, NaN where it is not known;
     ``first``: those to be tried first, as long as the earlier study is not seen to mislead;
-    ``digests``: those of their validation losses, by risk; ``ids``: that of the ids of its
-    validation examples, where it had some, and of the studies that it was itself started from.
+    ``digests``: those of their validation losses, by risk, and of the studies that it was itself
+    started from; ``ids``: where the ids of the validation examples of all these are, if known.
     """
 
     study: str
@@ -65,7 +65,7 @@ class Earlier:
     values: FloatArray
     variances: FloatArray
     digests: Mapping[str, Collection[str]]
-    ids: Collection[str]
+    ids: Mapping[str, str] | None
 
     @cached_property
     def points(self) -> FloatArray:
@@ -91,18 +91,13 @@ class Earlier:
         spread = np.maximum(np.ptp(self.values, axis=0), 1e-12)
         return bool((np.abs(values - expected) <= _ALIKE * spread).all())
 
-    def check_ids(self, ids: ExampleIds) -> None:
-        """Refuse calibration examples whose ids are those of the earlier validation examples."""
-        if ids.digests.get("calibration") in self.ids:
-            raise LeakageError(
-                f"Calibration examples must not have been seen by the search, but calibration_ids "
-                f"are the validation examples of {self.study!r}, from which this study was "
-                f"started, or of a study before it. Calibrate on other examples, or leave "
-                f"warm_start out."
-            )
+    def check_space(self, space: Mapping[str, BaseDistribution], *, finished: bool = False) -> None:
+        """Refuse parameters that the earlier study has not, or has with another range.
 
-    def check_space(self, space: Mapping[str, BaseDistribution]) -> None:
-        """Refuse parameters that the earlier study has not, or has with another range."""
+        ``finished``: whether these are all parameters that finished trials have had.
+        """
+        if finished:
+            self._warn_of_missing(space)
         for name, distribution in space.items():
             if self.space.get(name) != distribution:
                 before = self.space.get(name, "no such parameter")
@@ -111,6 +106,22 @@ class Earlier:
                     f"{distribution} here and {before} in {self.study!r}. Make a study without "
                     f"warm_start, or give the parameter the range that it had."
                 )
+
+    def _warn_of_missing(self, space: Mapping[str, BaseDistribution]) -> None:
+        """Say which parameters of all earlier trials no finished trial has had so far.
+
+        The trials may be of another branch of the search space, or the parameter is gone.
+        """
+        always = [name for name in self.space if all(name in config for config in self.configs)]
+        missing = [name for name in always if name not in space]
+        if space and missing:
+            warnings.warn(
+                f"warm_start takes a study with the same parameters, but no finished trial has "
+                f"{missing[0]!r}, which all trials of {self.study!r} had. What was best there may "
+                f"not be best without it: make a study without warm_start, or suggest it.",
+                UserWarning,
+                stacklevel=2,
+            )
 
 
 _known: weakref.WeakKeyDictionary[optuna.Study, Earlier | None] = weakref.WeakKeyDictionary()
@@ -138,7 +149,7 @@ def _read(study: optuna.Study) -> Earlier | None:
         raise changed(study, "warm start", error) from error
     values = np.array(content["values"], dtype=np.float64)
     variances = np.array(content["variances"], dtype=np.float64)
-    digests = {name: frozenset(found) for name, found in content["digests"].items()}
+    digests = {name: dict.fromkeys(found) for name, found in content["digests"].items()}
     return Earlier(**{**content, "values": values, "variances": variances, "digests": digests})
 
 

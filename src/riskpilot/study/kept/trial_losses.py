@@ -15,6 +15,7 @@ from riskpilot.losses import (
     as_given,
     calibration_losses,
     check_disjoint,
+    check_fresh,
     check_names,
     check_unseen,
     number_array,
@@ -36,6 +37,7 @@ from riskpilot.study.kept.records import (
     record_of,
     validation_of,
 )
+from riskpilot.study.kept.seen_ids import earlier_ids
 
 
 def store_evaluation(
@@ -73,6 +75,7 @@ def store_evaluation(
             check_unseen(calibration, earlier.digests)
         found = calibration.n_examples
     scores_blob = judge_blob(problem, evaluation, found)
+    check_fresh(evaluation.judge, evaluation.validation, validation, ids, earlier_ids(study))
     # Nothing is written before everything is known to be in order.
     artifacts = {"validation": put(store, validation_blob)}
     if calibration_blob is not None:

@@ -13,13 +13,12 @@ from riskpilot.common import FloatArray
 from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.guarantee import (
     Background,
-    Question,
     Use,
     begin_labels,
     question_by_label,
     question_digest,
 )
-from riskpilot.losses import IDS, FreshScores, LossMapping, ValidationLosses, read_fresh, score_name
+from riskpilot.losses import IDS, FreshScores, LossMapping, read_fresh, score_name
 from riskpilot.problem import Problem
 from riskpilot.selection import FrozenPlan, Selection, conclude
 from riskpilot.study.kept.attributes import settings_of
@@ -32,6 +31,7 @@ from riskpilot.study.labels.kept import (
     use_of_question,
 )
 from riskpilot.study.labels.resuming import fresh_of_entry, frozen_copy, settle_labels
+from riskpilot.study.labels.searched import searched_by
 from riskpilot.study.labels.words import progress_in_words
 from riskpilot.study.questions.asking import Settled, background
 from riskpilot.study.questions.question_ledger import note_outcome, trials_of
@@ -56,11 +56,11 @@ class Calibration:
         The largest number of labels, fixed before the first of them.
     judge : mapping, optional
         Scores of a judge, such as a large model, that was fixed before the first label:
-        ``{"unlabelled": {"error": (n, M)}}``, of M fresh examples that will never be labelled, in
-        the range of the losses, rows as in ``candidates``; shape (M,) where they are the same for
-        all candidates. Their ``"ids"``, shape (M,), may stand beside them. The scores of labelled
-        examples come with their losses. The promise stays one about the labels, whatever the judge
-        is worth.
+        ``{"unlabelled": {"error": (n, M)}}``, of M fresh examples that are never labelled and no
+        validation examples, in the range of the losses, rows as in ``candidates``; shape (M,) where
+        they are the same for all candidates. Their ``"ids"``, shape (M,), may stand beside them.
+        The scores of labelled examples come with their losses. The promise stays one about the
+        labels, whatever the judge is worth.
 
     Raises
     ------
@@ -69,6 +69,8 @@ class Calibration:
         label by label.
     LossError
         If the scores of the judge cannot be used.
+    LeakageError
+        If a fresh example of the judge is a validation example.
     StudyError
         If the study has no finished trial, its ledger or labels were changed, or its labels began
         with another judge.
@@ -105,9 +107,9 @@ class Calibration:
         self._n_batches = 0
         if isinstance(source, FrozenPlan):
             self._frozen = source
-            question = source.question
-            fresh = read_fresh(question.plan.problem, judge, len(question.plan.order))
-            self._begin(question, source.validation, horizon, fresh, question.plan.entropy)
+            plan = source.question.plan
+            fresh = read_fresh(plan.problem, judge, len(plan.order))
+            self._begin(source, horizon, fresh)
         elif isinstance(source, optuna.Study):
             self._open(source, horizon, judge)
         else:
@@ -117,15 +119,14 @@ class Calibration:
                 f"riskpilot.freeze(problem, validation=...)."
             )
 
-    def _begin(
-        self,
-        question: Question,
-        validation: ValidationLosses,
-        horizon: int,
-        fresh: FreshScores | None,
-        entropy: int | None,
-    ) -> None:
+    def _begin(self, source: Settled | FrozenPlan, horizon: int, fresh: FreshScores | None) -> None:
         """Stand before the first label."""
+        question, validation = source.question, source.validation
+        entropy = question.plan.entropy
+        if self._study is not None:
+            entropy = settings_of(self._study).get("entropy", 0)
+        self._searched = searched_by(source, self._study)
+        self._searched.check_fresh(fresh)
         self._question = question_by_label(question, validation, horizon, fresh, entropy)
         self._validation = validation
         self._progress = begin_labels(self._question.plan, fresh)
@@ -137,14 +138,13 @@ class Calibration:
         plan = settled.question.plan
         asked = question_by_label(settled.question, settled.validation, horizon)
         entry = sequential_entry(study, asked.content)
-        entropy = settings_of(study).get("entropy", 0)
         if entry is None:
             fresh = read_fresh(plan.problem, judge, len(plan.order))
-            self._begin(settled.question, settled.validation, horizon, fresh, entropy)
+            self._begin(settled, horizon, fresh)
             return
         self._settled = settled = settle_labels(study, trials_of(entry))
         fresh = fresh_of_entry(study, entry, settled.question.plan, judge)
-        self._begin(settled.question, settled.validation, horizon, fresh, entropy)
+        self._begin(settled, horizon, fresh)
         name = question_digest(self._question.content)
         self._use = use_of_question(study, name)
         for kept in read_batches(study, name):
@@ -197,7 +197,8 @@ class Calibration:
         array of shape (n_candidates, n_labels)
             In double precision; NaN where a candidate has got no loss, or it does not count.
         """
-        return self._kept(name)
+        empty = np.full((len(self.candidates), self.n_labels), np.nan)
+        return np.array(self._progress.table.get(name, empty))
 
     def scores(self, name: str) -> FloatArray:
         """Return the judge's scores of the labelled examples so far, in the order of the labels.
@@ -212,11 +213,7 @@ class Calibration:
         array of shape (n_candidates, n_labels)
             In double precision; NaN where a candidate has got no loss, or it does not count.
         """
-        return self._kept(score_name(name))
-
-    def _kept(self, name: str) -> FloatArray:
-        empty = np.full((len(self.candidates), self.n_labels), np.nan)
-        return np.array(self._progress.table.get(name, empty))
+        return self.losses(score_name(name))
 
     @property
     def ids(self) -> tuple[str, ...] | None:
@@ -279,7 +276,7 @@ class Calibration:
             b)}}``, or shape (b,) where they are the same for all candidates.
         ids : sequence, optional
             The identities of the b examples, given with every batch or with none: no example is
-            labelled twice, and none is a fresh one of the judge.
+            labelled twice, and none is a fresh one of the judge or a validation example.
 
         Raises
         ------
@@ -287,7 +284,7 @@ class Calibration:
             If the losses or scores cannot be used, an example was labelled before, or candidates
             that have got different numbers of labels are given losses together.
         LeakageError
-            If a fresh example of the judge is labelled.
+            If a fresh example of the judge or a validation example is labelled.
         StudyError
             If another process has added labels to the study, or its storage cannot be written.
         """
@@ -295,9 +292,9 @@ class Calibration:
         if batch is None:
             return
         after = self._progress.add(batch.table, batch.candidates)  # refused before it is written
+        self._searched.check_batch(after, batch)
         if self._study is not None:
-            known, fresh = self._n_batches, after.fresh
-            self._use = keep_batch(self._study, self._question, known, batch, fresh)
+            self._use = keep_batch(self._study, self._question, self._n_batches, batch, after.fresh)
         self._progress = after
         self._n_batches += 1
 
@@ -316,12 +313,15 @@ class Calibration:
         ------
         LossError
             If there is no label yet.
+        LeakageError
+            If the labels are what a study searched by from which this one was started.
         """
         if not self.n_labels:
             raise LossError(
                 "A selection needs at least one label, but none has been added yet. "
                 "Call add(losses) first."
             )
+        self._searched.check_labels(self._progress)
         result = self._progress.result()
         selection = conclude(
             self._question, self._validation, result, self._use, self._background()

@@ -39,7 +39,8 @@ from riskpilot.problem import Problem
 from riskpilot.selection import FrozenPlan, frozen_again
 
 _FORMAT = "riskpilot-calibration/1"
-_VALIDATION, _LABELS, _FRESH, _FRESH_IDS = "validation.", "labels.", "fresh.", "ids"
+_VALIDATION, _LABELS, _FRESH = "validation.", "labels.", "fresh."
+_FRESH_IDS, _SEEN_IDS = "ids", "seen"
 _UNREADABLE = (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
 
 _HEAD = record(
@@ -103,6 +104,8 @@ def save(
         arrays |= {f"{_FRESH}{name}": v for name, v in progress.fresh.scores.items()}
         if progress.fresh.ids is not None:
             arrays[_FRESH_IDS] = progress.fresh.ids
+    if frozen.ids is not None:
+        arrays[_SEEN_IDS] = frozen.ids
     plan = question.plan
     head = {
         "format": _FORMAT,
@@ -197,7 +200,7 @@ def _saved(head: Mapping[str, Any], arrays: Mapping[str, Array]) -> Saved:
     )
     use = head["use"]
     return Saved(
-        frozen,
+        replace(frozen, ids=arrays.get(_SEEN_IDS)),
         head["horizon"],
         head["plan"],
         None if use is None else Use(**{**use, "elsewhere": tuple(use["elsewhere"])}),

@@ -10,6 +10,7 @@ from riskpilot.guarantee import TestPlan, fixed_sequence
 from riskpilot.losses import FreshScores, read_fresh
 from riskpilot.selection import FrozenPlan
 from riskpilot.study.as_tables import validation_table
+from riskpilot.study.kept.seen_ids import seen_ids
 from riskpilot.study.labels.kept import read_kept_fresh
 from riskpilot.study.questions.asking import Settled, settle
 
@@ -29,7 +30,7 @@ def settle_labels(study: optuna.Study, numbers: Collection[int] | None) -> Settl
 def frozen_copy(study: optuna.Study, settled: Settled) -> FrozenPlan:
     """Return the frozen plan of a study, with the validation losses of its trials."""
     given = validation_table(study, settled.trials)
-    return FrozenPlan(settled.question, settled.validation, given)
+    return FrozenPlan(settled.question, settled.validation, given, seen_ids(study))
 
 
 def fresh_of_entry(
