@@ -25,8 +25,10 @@ def no_clock(monkeypatch):
 def search(n_trials, problem=scenes.PROBLEM, evaluate=scenes.evaluate, n_jobs=1, **settings):
     study = rp.create_study(problem, seed=0, **settings)
     objective = rp.objective(study, evaluate)
-    shown = [rp.ShowProgress()]
-    study.optimize(objective, n_trials=n_trials, n_jobs=n_jobs, callbacks=shown, catch=RuntimeError)
+    show = rp.ShowProgress()
+    settings = {"n_trials": n_trials, "n_jobs": n_jobs, "catch": RuntimeError}
+    study.optimize(objective, callbacks=[show], **settings)
+    show._end()  # as when nothing refers to it any more: a logged error may refer to it for long
     return study
 
 
