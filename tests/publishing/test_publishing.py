@@ -1,5 +1,6 @@
 """What publishing needs: workflows that name what there is, and versions that are pinned."""
 
+import ast
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,41 @@ def test_folders_that_the_makefile_names_are_there() -> None:
     core = re.search(r"^CORE := (.*)$", text_of("Makefile"), re.MULTILINE)
     assert core is not None
     assert all((ROOT / folder).is_dir() for folder in core[1].split())
+
+
+def imported(path: Path, known: set[str]) -> set[str]:
+    """Add what a file cannot be loaded without, and what those of it need that are our own."""
+    for statement in ast.parse(path.read_text("utf-8")).body:
+        if not isinstance(statement, ast.Import | ast.ImportFrom | ast.With):
+            continue
+        for node in ast.walk(statement):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [one.name for one in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
+            for name in {*names} - known:
+                known.add(name)
+                place = ROOT / "src" / name.replace(".", "/")
+                for file in (place.with_suffix(".py"), place / "__init__.py"):
+                    if file.exists():
+                        imported(file, known)
+    return known
+
+
+def test_the_tests_of_the_core_need_no_extra_but_that_of_tests() -> None:
+    project = tomllib.loads(text_of("pyproject.toml"))["project"]
+    lines = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    there = {line.partition("==")[0] for line in constraints.pinned(map(Requirement, lines))}
+    packages = packages_distributions()
+    core = re.search(r"^CORE := (.*)$", text_of("Makefile"), re.MULTILINE)
+    assert core is not None
+    known: set[str] = set()
+    for file in (file for folder in core[1].split() for file in (ROOT / folder).rglob("*.py")):
+        before = {*known}
+        for name in imported(file, known) - before:
+            owners = {canonicalize_name(one) for one in packages.get(name.partition(".")[0], ())}
+            assert not owners or owners & {*there, "riskpilot"}, f"{file.name} imports {name}"
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
