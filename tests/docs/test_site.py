@@ -77,6 +77,33 @@ def test_code_is_not_clipped_and_a_phone_does_not_scroll_sideways(site, chrome):
             assert not phone_["sideways"], page
 
 
+# Figures, and what the names of rows measure once a table was scrolled to its end.
+ON_A_PHONE = """
+const shown = (each) => ({width: each.getBoundingClientRect().width,
+                          left: each.getBoundingClientRect().left});
+const tables = [...document.querySelectorAll('table[data-numbers]')];
+tables.forEach((each) => { each.closest('.md-typeset__scrollwrap').scrollLeft = 9999; });
+return {figures: [...document.querySelectorAll('img[src*="figures/"]')].map(shown),
+        names: tables.map((each) => shown(each.querySelector('td')))};
+"""
+
+
+@pytest.mark.browser
+def test_figures_and_rows_of_every_task_can_be_read_on_a_phone(site, chrome):
+    pages = sorted((site / "experiments" / "tasks").glob("*.html"))
+    assert len(pages) > 5
+    with site_speed.served(site) as address:
+        for page in pages:
+            place = f"{address}/experiments/tasks/{page.name}"
+            assert not site_speed.laid_out(chrome, place, site_speed.PHONE)["sideways"], page.name
+            found = chrome.execute_script(ON_A_PHONE)
+            assert found["figures"]
+            assert found["names"]
+            # Letters of 8 points on a figure of 11 inches; one as wide as the phone had a third.
+            assert all(one["width"] >= 800 for one in found["figures"]), page.name
+            assert all(one["width"] >= 90 and one["left"] >= 0 for one in found["names"]), page.name
+
+
 @pytest.mark.browser
 def test_the_search_box_is_there_and_finds_a_name_on_pages_from_disk(site, chrome):
     browser.view(chrome, site_speed.WIDE)
