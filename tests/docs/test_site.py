@@ -104,6 +104,34 @@ def test_figures_and_rows_of_every_task_can_be_read_on_a_phone(site, chrome):
             assert all(one["width"] >= 90 and one["left"] >= 0 for one in found["names"]), page.name
 
 
+# Colours of a sheet, and tables that reach beyond it.
+ON_PAPER = """
+const style = getComputedStyle(document.documentElement);
+const beyond = (each) => each.getBoundingClientRect().right > document.body.clientWidth
+    || each.scrollWidth > each.clientWidth + 1;
+return {scheme: document.body.dataset.mdColorScheme, background: style.backgroundColor,
+        colours: getComputedStyle(document.body).colorScheme,
+        filters: [...document.images].map((each) => getComputedStyle(each).filter),
+        cut: [...document.querySelectorAll('.md-content table')].filter(beyond).length};
+"""
+SHEET = 605  # pixels between the margins of a sheet of A4
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "page", ["experiments/tasks/fairness", "experiments/tasks/vae", "compares"]
+)
+def test_a_page_is_printed_on_white_with_every_column(site, chrome, page):
+    browser.view(chrome, SHEET)
+    with site_speed.served(site) as address, browser.paper(chrome, "dark"):
+        chrome.get(f"{address}/{page}.html")
+        browser.wait(chrome, lambda c: c.execute_script(ON_PAPER)["scheme"] == "slate", 60)
+        found = chrome.execute_script(ON_PAPER)
+    assert (found["background"], found["colours"]) == ("rgb(255, 255, 255)", "light")
+    assert set(found["filters"]) <= {"none"}
+    assert found["cut"] == 0
+
+
 @pytest.mark.browser
 def test_the_search_box_is_there_and_finds_a_name_on_pages_from_disk(site, chrome):
     browser.view(chrome, site_speed.WIDE)
