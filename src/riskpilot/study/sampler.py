@@ -54,7 +54,14 @@ from riskpilot.study.storages import (
     set_trial_state,
     set_trial_system_attr,
 )
-from riskpilot.study.survey import Survey, branched_space, survey, tried_first, with_pending
+from riskpilot.study.survey import (
+    Survey,
+    branched_space,
+    survey,
+    tried_first,
+    unless_misled,
+    with_pending,
+)
 
 
 class GuidedSampler(BaseSampler):
@@ -168,6 +175,8 @@ class GuidedSampler(BaseSampler):
         earlier, space = earlier_of(study), study_space(study, trials)
         if earlier is not None:
             earlier.check_space(space, finished=True)
+        earlier = unless_misled(earlier, trials)
+        if earlier is not None:
             space = dict(earlier.space)
             if tried_first(earlier, trial.number, trials) is not None:
                 return space
@@ -180,7 +189,8 @@ class GuidedSampler(BaseSampler):
     ) -> dict[str, Any]:
         if not search_space:
             return {}
-        earlier, trials = earlier_of(study), trials_of(study)
+        trials = trials_of(study)
+        earlier = unless_misled(earlier_of(study), trials)
         first = tried_first(earlier, trial.number, trials)
         if first is not None:
             return dict(first)
@@ -253,7 +263,7 @@ class GuidedSampler(BaseSampler):
         done = finished_with_losses(trials)
         if not search_space or len(done) < 2:
             return None
-        earlier = earlier_of(study)
+        earlier = unless_misled(earlier_of(study), trials)
         space = branched_space(trials, search_space, earlier)
         cover = space.cover(np.random.default_rng(self._seed))
         fitted = self._survey(trials, problem, space, cover, earlier)
@@ -289,7 +299,7 @@ class GuidedSampler(BaseSampler):
         if problem.has_open_limits or not search_space or n_done < max(pool, 2):
             return None
         with one_thread():
-            earlier = earlier_of(study)
+            earlier = unless_misled(earlier_of(study), trials)
             space = branched_space(trials, search_space, earlier)
             cover = space.cover(np.random.default_rng(self._seed))
             known = with_pending(self._survey(trials, problem, space, cover, earlier), trials)
