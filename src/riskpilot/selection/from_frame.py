@@ -144,13 +144,11 @@ def _select(
     problem: Problem, table: LongTable, procedure: Procedure, seed: int, ledger: Path | None
 ) -> Selection:
     """Settle the test by validation losses, then read the calibration losses of its candidates."""
-    seen = validation_losses(problem, table.read("validation", free=problem.minimize))
+    seen = validation_losses(problem, table.read("validation"))
     plan = freeze_plan(seen, procedure=procedure, seed=seed)
     columns = table.columns.to_dict()
     question = Question(problem, plan, procedure, table.configs, table=columns)
-    sealed = calibration_losses(
-        problem, table.read("calibration", rows=plan.order, free=problem.minimize)
-    )
+    sealed = calibration_losses(problem, table.read("calibration", rows=plan.order))
     check_disjoint(seen, sealed, plan.order)
     use = None if ledger is None else enter(ledger, question, sealed.digest())
     result = run_test(plan, sealed, procedure, rows=range(len(plan.order)))
@@ -167,7 +165,8 @@ def whole_table(problem: Problem, path: str | Path) -> LossTable:
 def wanted_columns(problem: Problem) -> Wanted:
     """Name the columns that a problem needs of a long table."""
     turned = frozenset(risk.name for risk in problem.risks if _holds_good(risk))
-    return Wanted((*problem.names, problem.minimize), problem.labels, problem.numbers, turned)
+    losses = (*problem.names, problem.minimize)
+    return Wanted(losses, problem.labels, problem.numbers, turned, free=problem.minimize)
 
 
 def _holds_good(risk: Risk) -> bool:

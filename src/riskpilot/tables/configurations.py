@@ -100,7 +100,7 @@ def parse_config(label: Any) -> dict[str, Any]:
     value = _parsed(label)
     if isinstance(value, dict):
         return value
-    return {"config": _number_or_label(label)}
+    return {"config": value if isinstance(value, int | float) else label}
 
 
 def _config(
@@ -128,7 +128,7 @@ def _parsed(label: Any) -> Any:
     if not isinstance(label, str):
         return None
     try:
-        return json.loads(label, parse_constant=_refuse_constant)
+        return _JSON.decode(label)
     except (ValueError, RecursionError):
         return None
 
@@ -136,6 +136,9 @@ def _parsed(label: Any) -> Any:
 def _refuse_constant(name: str) -> float:
     """Refuse NaN and Infinity, which are no JSON: such a text is a label."""
     raise ValueError(name)
+
+
+_JSON = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _json_value(value: Any) -> Any:

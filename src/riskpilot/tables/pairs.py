@@ -63,7 +63,7 @@ def _read_one(path: str | Path, columns: Sequence[str]) -> OneRun:
         config = _config(source)
         read = ", ".join(cell(source, name) for name in columns)
         rows = source.ask(
-            f"SELECT {name_cell(source, 'example')}, {read} FROM {source.rows} ORDER BY 1"
+            f"SELECT {name_cell('example')}, {read} FROM {source.rows} ORDER BY 1"
         ).fetchall()
         repeated = (
             "repeats" in source.types

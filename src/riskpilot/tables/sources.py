@@ -17,6 +17,7 @@ import duckdb
 from riskpilot.common import shown_safely
 from riskpilot.errors import TableError, shown
 from riskpilot.tables import logs
+from riskpilot.tables.engine import own_connection, shared_connection
 from riskpilot.tables.local_files import is_ledger, no_table
 
 _KINDS = {
@@ -28,8 +29,6 @@ _KINDS = {
 }
 _COMPRESSED = (".gz", ".zst")
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
-# DuckDB spills to disk what it cannot hold in this much memory.
-_MEMORY = "512MB"
 # What a CSV file is written in: never guessed, so that no value decides how others are read.
 _DIALECT = "auto_detect = false, delim = ',', quote = '\"', escape = '\"'"
 _LONGEST_HEADER = 1 << 18
@@ -81,9 +80,11 @@ class Source:
             except duckdb.Error as error:
                 raise self.unreadable(error) from error
         else:
-            self.ask(f"SET preserve_insertion_order = {keep_order}")
             by = f" ORDER BY {self.order}" if keep_order and self.order and not self.texts else ""
-            self.ask(f"COPY (SELECT {listed} FROM {self.rows}{by}) TO {text(str(path))}")
+            self.ask(
+                f"COPY (SELECT {listed} FROM {self.rows}{by}) TO {text(str(path))} "
+                f"(PRESERVE_ORDER {keep_order})"
+            )
         rows = f"read_parquet({text(str(path))}, file_row_number = true)"
         stored = replace(self, rows=rows, order="file_row_number", texts=False, relation=None)
         return replace(stored, types=_types(stored))
@@ -121,13 +122,12 @@ def column_names(table: Any) -> list[str]:
 @contextmanager
 def open_source(table: Any) -> Iterator[Source]:
     """Open a path, a frame or a relation; what is temporary goes when it is closed."""
-    with tempfile.TemporaryDirectory(prefix="riskpilot-") as folder:
-        spilled = str(Path(folder) / "spilled")
-        connection = duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": spilled})
-        try:
-            yield _opened(table, connection, Path(folder))
-        finally:
-            connection.close()
+    far = isinstance(table, str) and is_address(table)
+    with (
+        tempfile.TemporaryDirectory(prefix="riskpilot-") as folder,
+        own_connection() if far else shared_connection() as connection,
+    ):
+        yield _opened(table, connection, Path(folder))
 
 
 def _opened(table: Any, connection: duckdb.DuckDBPyConnection, folder: Path) -> Source:
