@@ -12,11 +12,11 @@ from riskpilot.tables.split_rows import SplitRows, rows_of_split
 from riskpilot.tables.survey import fingerprint
 
 
-def check_rows(rows: SplitRows, wanted: Wanted, some: bool, chosen: Sequence[int]) -> None:
+def check_rows(rows: SplitRows, wanted: Wanted, chosen: Sequence[int]) -> None:
     """Refuse configurations that lack examples, or have one twice, or groups of their own."""
     summaries = f"count(*) AS n, {fingerprint(wanted)} AS ids, {fingerprint(wanted, ())} AS beside"
     ((m, ids, beside),) = rows.source.ask(f"SELECT {summaries} FROM {rows.split}").fetchall()
-    table, of = rows.by_configuration(summaries, _unchecked(rows, some), chosen)
+    table, of = rows.by_configuration(summaries, _unchecked(rows, chosen), chosen)
     n = np.bincount(of, table["n"], len(chosen)).astype(int)
     found = {name: np.zeros(len(chosen), dtype=np.uint64) for name in ("ids", "beside")}
     for name, prints in found.items():
@@ -28,12 +28,11 @@ def check_rows(rows: SplitRows, wanted: Wanted, some: bool, chosen: Sequence[int
         raise _differing(rows, wanted)
 
 
-def _unchecked(rows: SplitRows, some: bool) -> str:
+def _unchecked(rows: SplitRows, chosen: Sequence[int]) -> str:
     """Write in SQL the rows of a split, those of examples that it does not have included; where
     the split is known by its examples, others are of no split."""
-    among = f" SEMI JOIN chosen ON {rows.is_chosen}" if some else ""
     known = f" SEMI JOIN {rows.split} x ON r.e = x.e" if rows.labels is None else ""
-    return f"(SELECT * FROM r{known}{among} WHERE {rows_of_split(rows.labels)})"
+    return f"(SELECT * FROM r{known} WHERE {rows_of_split(rows.labels)} AND {rows.among(chosen)})"
 
 
 def _not_whole(rows: SplitRows, n: IntArray, odd: int, chosen: Sequence[int]) -> TableError:
@@ -62,7 +61,7 @@ def _not_whole(rows: SplitRows, n: IntArray, odd: int, chosen: Sequence[int]) ->
         return two_rows(file, split, configs[chosen[odd]], twice[0])
     unknown = source.ask(
         f"SELECT CAST(e AS VARCHAR) AS t FROM {listed} WHERE {mine} AND CAST(e AS VARCHAR) NOT "
-        f"IN (SELECT t FROM {split}) ORDER BY t LIMIT 1"
+        f"IN (SELECT CAST(e AS VARCHAR) FROM {split}) ORDER BY t LIMIT 1"
     ).fetchone()
     example = "" if unknown is None else f", as at example {unknown[0]!r}"
     return TableError(

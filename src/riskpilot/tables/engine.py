@@ -89,5 +89,6 @@ def _engine(process: int) -> _Engine:
 
 def _start(spilled: Path, **settings: int) -> duckdb.DuckDBPyConnection:
     """Start a DuckDB that has nothing on disk but what it spills."""
-    config = {"memory_limit": _MEMORY, "temp_directory": str(spilled), **settings}
-    return duckdb.connect(config=config)
+    return duckdb.connect(
+        config={"memory_limit": _MEMORY, "temp_directory": str(spilled), **settings}
+    )

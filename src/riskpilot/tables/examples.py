@@ -1,8 +1,7 @@
 """The examples of each split, as tables of DuckDB that rows are joined with.
 
-Each example has a place, ``code``, its id as the table writes it, ``e``, and as a text, ``t``, and
-what stands beside its losses. Examples are sorted by their ids, so that the order of the rows
-changes nothing.
+Each example has its id as the table writes it, ``e``, a place, ``code``, and what stands beside its
+losses. Examples are sorted by their ids, so that the order of the rows changes nothing.
 """
 
 from collections.abc import Mapping
@@ -16,16 +15,19 @@ from riskpilot.tables.columns import SPLITS, Wanted
 from riskpilot.tables.configurations import Configurations
 from riskpilot.tables.sources import Source
 
+ID = name_cell("e")  # the id of an example as a text, in SQL
+_LACKING = f"coalesce(trim({ID}), '') = ''"
+
 
 def read_examples(
     source: Source, configurations: Configurations, wanted: Wanted, has_splits: bool
 ) -> None:
-    """Make the table ``examples`` of those of one configuration, with their splits if they have."""
-    columns = ["s"] if has_splits else []
+    """Make the table ``examples`` of those of one configuration, with their splits where known."""
+    columns = ["e", "s" if has_splits else "NULL AS s"]
     columns += [f"b{i}" for i in range(len(wanted.beside))]
     source.ask(
-        f"CREATE TEMP TABLE examples AS SELECT {', '.join(['e', *columns])}, {name_cell('e')} AS t "
-        f"FROM r WHERE {configurations.condition([0])}"
+        f"CREATE TEMP TABLE examples AS SELECT {', '.join(columns)} FROM r "
+        f"WHERE {configurations.condition([0])}"
     )
 
 
@@ -37,16 +39,14 @@ def list_examples(
     ``splits``: by name, which examples are of the split, in SQL. An example without an id, or with
     that of another one, is refused.
     """
-    row = source.ask(
-        "SELECT count(*) = count(DISTINCT t) AND NOT bool_or(coalesce(trim(t), '') = '') "
-        "FROM examples"
-    ).fetchone()
-    if row is None or not row[0]:
-        for split, condition in splits.items():
-            _check_ids(source, configurations, split, condition)
+    ((all_differ,),) = source.ask(
+        f"SELECT count(*) = count(DISTINCT {ID}) AND NOT bool_or({_LACKING}) FROM examples"
+    ).fetchall()
     for split, condition in splits.items():
+        if not all_differ:
+            _check_ids(source, configurations, split, condition)
         _number(source, split, condition)
-    if (row is None or not row[0]) and have_ids and len(splits) > 1:
+    if not all_differ and have_ids and len(splits) > 1:
         _check_shared(source)
 
 
@@ -81,11 +81,10 @@ def _keep(source: Source, split: str, kept: Array) -> None:
 
 def _check_ids(source: Source, configurations: Configurations, split: str, condition: str) -> None:
     """Refuse an example of a split that the configuration has twice, or that has no id."""
-    lacking = f"SELECT 1 FROM examples WHERE {condition} AND coalesce(trim(t), '') = '' LIMIT 1"
-    if source.ask(lacking).fetchone():
+    if source.ask(f"SELECT 1 FROM examples WHERE {condition} AND {_LACKING} LIMIT 1").fetchone():
         raise no_id(source.name)
     twice = source.ask(
-        f"SELECT t FROM examples WHERE {condition} GROUP BY t HAVING count(*) > 1 "
+        f"SELECT {ID} AS t FROM examples WHERE {condition} GROUP BY t HAVING count(*) > 1 "
         f"ORDER BY t LIMIT 1"
     ).fetchone()
     if twice is not None:
@@ -95,21 +94,23 @@ def _check_ids(source: Source, configurations: Configurations, split: str, condi
 def _number(source: Source, split: str, condition: str) -> None:
     """Give every example its place: by size where all ids are numbers, otherwise as texts."""
     mine = f"FROM examples WHERE {condition}"
+    number = f"TRY_CAST({ID} AS DOUBLE)"
     some_are_texts = source.ask(
-        f"SELECT 1 {mine} AND NOT coalesce(isfinite(TRY_CAST(t AS DOUBLE)), false) LIMIT 1"
+        f"SELECT 1 {mine} AND NOT coalesce(isfinite({number}), false) LIMIT 1"
     ).fetchone()
     # "1" and "01" are two ids of one size.
-    by = "t" if some_are_texts else "TRY_CAST(t AS DOUBLE), t"
+    by = ID if some_are_texts else f"{number}, {ID}"
     source.ask(
-        f"CREATE TEMP TABLE {split} AS SELECT *, CAST(row_number() OVER (ORDER BY {by}) - 1 AS "
-        f"INTEGER) AS code {mine}"
+        f"CREATE TEMP TABLE {split} AS SELECT * EXCLUDE (s), "
+        f"CAST(row_number() OVER (ORDER BY {by}) - 1 AS INTEGER) AS code {mine}"
     )
 
 
 def _check_shared(source: Source) -> None:
     """Refuse ids that occur in both splits."""
     row = source.ask(
-        "SELECT count(*), min(v.t) FROM validation v JOIN calibration c ON v.t = c.t"
+        f"SELECT count(*), min(t) FROM (SELECT {ID} AS t FROM validation) JOIN "
+        f"(SELECT {ID} AS t FROM calibration) USING (t)"
     ).fetchone()
     assert row is not None
     shared, first = row

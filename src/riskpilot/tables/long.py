@@ -17,7 +17,7 @@ from riskpilot.common import Array
 from riskpilot.errors import TableError
 from riskpilot.tables.cells import cell, check_types, found_number, name_cell
 from riskpilot.tables.columns import SPLITS, Columns, Wanted, check_columns
-from riskpilot.tables.examples import draw_split, list_examples, read_examples
+from riskpilot.tables.examples import ID, draw_split, list_examples, read_examples
 from riskpilot.tables.reading import SplitReader
 from riskpilot.tables.sources import Source, identifier, open_source
 from riskpilot.tables.split_rows import SplitRows, rows_of_split
@@ -53,8 +53,8 @@ class LongTable:
         """The ids of the examples of a split, as texts; None where they have none."""
         if self.columns.example is None:
             return None
-        rows = self.source.ask(f"SELECT t FROM {split} ORDER BY code").fetchnumpy()["t"]
-        return np.asarray(rows, dtype=np.object_)
+        rows = self.source.ask(f"SELECT {ID} AS id FROM {split} ORDER BY code").fetchnumpy()
+        return np.asarray(rows["id"], dtype=np.object_)
 
     def read(self, split: str, *, rows: Sequence[int] | None = None) -> dict[str, Any]:
         """Read the losses of a split, and what stands beside them.
@@ -74,7 +74,7 @@ def open_table(table: Any, columns: Columns, wanted: Wanted) -> Iterator[LongTab
         losses = check_columns(source.name, list(source.types), columns, wanted)
         check_types(source, columns, losses, wanted)
         prepared = replace(_prepared(source, columns, losses, wanted), texts=source.texts)
-        survey = survey_rows(prepared, columns, losses, wanted)
+        survey = survey_rows(prepared, columns, wanted)
         if not survey.alike:  # one example may be written in two ways
             spelled = f"* REPLACE ({name_cell('e')} AS e)"
             prepared.ask(f"CREATE OR REPLACE TEMP VIEW r AS SELECT {spelled} FROM raw_rows")
@@ -87,7 +87,7 @@ def _prepared(source: Source, columns: Columns, losses: Sequence[str], wanted: W
     """Bring the rows into one form, the views ``raw_rows`` and ``r``.
 
     c0, c1, ...: the cells of the configuration; e: the example; s: the split; x0, x1, ...: losses;
-    b0, b1, ...: what stands beside them.
+    b0, b1, ...: what stands beside them; f: the free objective, whose NaN need not be NULL.
     """
     selected = [f"{identifier(name)} AS c{i}" for i, name in enumerate(columns.config)]
     if isinstance(columns.split, str):
@@ -99,18 +99,28 @@ def _prepared(source: Source, columns: Columns, losses: Sequence[str], wanted: W
     for i, name in enumerate(wanted.beside):
         read = identifier(name) if name in wanted.texts else cell(source, name)
         selected.append(f"{read} AS b{i}")
+    free = _free_cell(source, wanted)
     has_ids = columns.example is not None
     if source.texts or source.relation is not None or not has_ids:
         try:
             source = source.stored(selected, keep_order=not has_ids)
         except TableError as error:
             raise found_number(source, (*losses, *wanted.numbers), error) from error
-        selected = ["*"]
+        selected, free = ["*"], "NULL" if wanted.free is None else f"x{losses.index(wanted.free)}"
     if not has_ids:
         source = _numbered(source, columns)
-    source.ask(f"CREATE TEMP VIEW raw_rows AS SELECT {', '.join(selected)} FROM {source.rows}")
+    listed = ", ".join([*selected, f"{free} AS f"])
+    source.ask(f"CREATE TEMP VIEW raw_rows AS SELECT {listed} FROM {source.rows}")
     source.ask("CREATE TEMP VIEW r AS SELECT * FROM raw_rows")
     return source
+
+
+def _free_cell(source: Source, wanted: Wanted) -> str:
+    """Write in SQL the free objective of a row, with NaN where a column of floats has it."""
+    if wanted.free is None:
+        return "NULL"
+    is_float = source.types[wanted.free] in ("FLOAT", "DOUBLE")
+    return identifier(wanted.free) if is_float else cell(source, wanted.free)
 
 
 def _numbered(source: Source, columns: Columns) -> Source:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.common import Array, IntArray
+from riskpilot.common import Array
 from riskpilot.errors import LossError, TableError
 from riskpilot.losses import PackedLosses, is_missing, text_array
 from riskpilot.tables.checks import check_rows
@@ -39,43 +39,61 @@ class SplitReader:
 
         Where the free objective is one number for each configuration, its shape is (n,).
         """
-        some = rows is not None
         chosen = list(range(len(self.survey.configurations.configs)) if rows is None else rows)
-        if some:
-            self.rows.choose(chosen)
         if not self.survey.alike:
-            check_rows(self.rows, self.wanted, some, chosen)
+            check_rows(self.rows, self.wanted, chosen)
         result: dict[str, Any] = {}
         others = []
         for place, name in enumerate(self.losses):
-            if name == self.wanted.free and self.survey.free is not None:
-                result[name] = self.survey.free[chosen]
-                continue
-            found = self._collected(place, some, chosen)
-            if found.n_missing == len(chosen) * self.rows.n_examples:
-                continue  # the split has none of them
-            array = found.constants() if name == self.wanted.free else found.zeros_and_ones()
-            if array is None:
-                others.append(place)
-            else:
+            is_free = name == self.wanted.free
+            array = self._constants(place, chosen) if is_free else self._ones(place, chosen)
+            if array is not None:
                 result[name] = array
+            elif self._some_are_there(place, chosen):  # the split may have none of them
+                others.append(place)
         result |= self._numbers(others, chosen)
         return {**{name: result[name] for name in self.losses if name in result}, **self._beside()}
 
-    def _collected(self, place: int, some: bool, chosen: Sequence[int]) -> "_Collected":
-        """Ask for the range of a column's losses by configuration, and, unless it is the free
-        objective, for the places of those that are not 0, as packed bits."""
-        x, m = f"x{place}", self.rows.n_examples
-        is_free = self.losses[place] == self.wanted.free
-        last = 8 * _bytes(m) - 1
-        ones = "" if is_free else f", CAST(bitstring_agg(code, 0, {last}) AS BLOB) AS ones"
-        condition = "true" if is_free else f"{x} IS DISTINCT FROM 0"
+    def _constants(self, place: int, chosen: Sequence[int]) -> Array | None:
+        """Read a column that has one number for each configuration; None where it has several."""
+        if self.survey.free is not None:
+            return self.survey.free[chosen]
+        x = f"x{place}"
         table, of = self.rows.by_configuration(
-            f"count(*) AS n, count({x}) AS there, min({x}) AS least, max({x}) AS most{ones}",
-            self.rows.joined(some, condition),
+            f"count(*) - count({x}) AS missing, min({x}) AS least, max({x}) AS most",
+            self.rows.joined(chosen=chosen),
             chosen,
         )
-        return _Collected(table, of, len(chosen), m)
+        least, most = (np.ma.getdata(table[name]) for name in ("least", "most"))
+        if np.any(table["missing"]) or (least != most).any() or len(of) != len(chosen):
+            return None
+        values = np.empty(len(chosen))
+        values[of] = least
+        return values
+
+    def _ones(self, place: int, chosen: Sequence[int]) -> PackedLosses | None:
+        """Read a column of losses that are all 0 or 1; None where some are missing or others.
+
+        Those that are not 0 are gathered, as packed bits, so all of them must be 1.
+        """
+        x, m = f"x{place}", self.rows.n_examples
+        table, of = self.rows.by_configuration(
+            f"bool_and({x} IS NOT DISTINCT FROM 1) AS are_ones, "
+            f"CAST(bitstring_agg(code, 0, {8 * _bytes(m) - 1}) AS BLOB) AS ones",
+            self.rows.joined(f"{x} IS DISTINCT FROM 0", chosen),
+            chosen,
+        )
+        if not np.all(table["are_ones"]):
+            return None
+        bits = np.zeros((len(chosen), _bytes(m)), dtype=np.uint8)
+        for row, packed in zip(of, table["ones"], strict=True):
+            bits[row] |= np.frombuffer(packed, dtype=np.uint8)
+        return PackedLosses(bits, m)
+
+    def _some_are_there(self, place: int, chosen: Sequence[int]) -> bool:
+        """Say whether a column has a number at all."""
+        rows = self.rows.joined(f"x{place} IS NOT NULL", chosen)
+        return self.rows.source.ask(f"SELECT 1 FROM {rows} LIMIT 1").fetchone() is not None
 
     def _beside(self) -> dict[str, Array]:
         """Read what stands beside the losses, shape (m,) each; what is empty is not there."""
@@ -126,7 +144,7 @@ class SplitReader:
         self.rows.choose(block)
         columns = ", ".join(f"x{i}" for i in places)
         table = self.rows.source.ask(
-            f"SELECT place * {m} + code AS flat, {columns} FROM {self.rows.joined(False)} "
+            f"SELECT place * {m} + code AS flat, {columns} FROM {self.rows.joined()} "
             f"JOIN chosen ON {self.rows.is_chosen}"
         ).fetchnumpy()
         found = {}
@@ -136,54 +154,6 @@ class SplitReader:
             flat[np.asarray(table["flat"])] = numbers
             found[i] = flat.reshape(len(block), m)
         return found
-
-
-@dataclass(frozen=True)
-class _Collected:
-    """What DuckDB gathered of a column: its range by configuration, and the places of ones.
-
-    ``of``: the row of losses that each row of ``table`` belongs to.
-    """
-
-    table: Any
-    of: IntArray
-    n_configs: int
-    n_examples: int
-
-    @property
-    def n_missing(self) -> int:
-        """Count the losses that are missing."""
-        return int((self.table["n"] - self.table["there"]).sum())
-
-    def constants(self) -> Array | None:
-        """Return the one number of every configuration; None where some have several."""
-        if self.n_missing or (self._least != self._most).any():
-            return None
-        values = np.empty(self.n_configs)
-        values[self.of] = self._least
-        return values if len(self.of) == self.n_configs else None
-
-    def zeros_and_ones(self) -> PackedLosses | None:
-        """Return losses that are all 0 or 1; None where some are missing, or are other numbers.
-
-        Those that are not 0 are gathered, so all of them must be 1.
-        """
-        if self.n_missing or (self._least != 1).any() or (self._most != 1).any():
-            return None
-        bits = np.zeros((self.n_configs, _bytes(self.n_examples)), dtype=np.uint8)
-        for row, packed in zip(self.of, self.table["ones"], strict=True):
-            bits[row] |= np.frombuffer(packed, dtype=np.uint8)
-        return PackedLosses(bits, self.n_examples)
-
-    @property
-    def _least(self) -> Array:
-        """The smallest loss of each row."""
-        return np.ma.getdata(self.table["least"])
-
-    @property
-    def _most(self) -> Array:
-        """The largest loss of each row."""
-        return np.ma.getdata(self.table["most"])
 
 
 def _bytes(n: int) -> int:

@@ -37,14 +37,19 @@ class SplitRows:
         row = self.source.ask(f"SELECT count(*) FROM {self.split}").fetchone()
         return 0 if row is None else int(row[0])
 
-    def joined(self, some: bool, condition: str = "true") -> str:
-        """Write in SQL the rows for which a condition holds, of chosen configurations or of all,
-        with the places of their examples."""
-        among = f" SEMI JOIN chosen ON {self.is_chosen}" if some else ""
+    def joined(self, condition: str = "true", chosen: Sequence[int] | None = None) -> str:
+        """Write in SQL the rows for which a condition holds, of some configurations or of all, with
+        the places of their examples."""
         return (
-            f"(SELECT r.*, x.code FROM (SELECT * FROM r{among} WHERE {rows_of_split(self.labels)} "
-            f"AND {condition}) r JOIN {self.split} x ON r.e = x.e)"
+            f"(SELECT r.*, x.code FROM (SELECT * FROM r WHERE {rows_of_split(self.labels)} "
+            f"AND {self.among(chosen)} AND {condition}) r JOIN {self.split} x ON r.e = x.e)"
         )
+
+    def among(self, chosen: Sequence[int] | None) -> str:
+        """Write in SQL that a row is of one of some configurations; None: of any."""
+        if chosen is None or len(chosen) == len(self.configurations.configs):
+            return "true"
+        return self.configurations.condition(chosen)
 
     def choose(self, chosen: Sequence[int]) -> None:
         """Make a table of the cells of some configurations, with the place of each among them."""

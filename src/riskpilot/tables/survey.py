@@ -36,16 +36,15 @@ class Survey:
     free: FloatArray | None
 
 
-def survey_rows(source: Source, columns: Columns, losses: Sequence[str], wanted: Wanted) -> Survey:
+def survey_rows(source: Source, columns: Columns, wanted: Wanted) -> Survey:
     """Look at all rows of the view ``r``; of the losses, at the free objective alone."""
     width = len(columns.config)
     values = ", ".join(f"c{i}" for i in range(width))
     keys = ", ".join(f"CAST(c{i} AS VARCHAR)" for i in range(width))
     split = ["s"] if isinstance(columns.split, str) else []
-    free = "NULL" if wanted.free is None else f"x{losses.index(wanted.free)}"
     rows = source.ask(
-        f"SELECT {keys}, {values}, count(*), {fingerprint(wanted, split)}, count({free}), "
-        f"min({free}), max({free}) FROM r GROUP BY {values}"
+        f"SELECT {keys}, {values}, count(*), {fingerprint(wanted, split)}, "
+        f"count(f), min(f), max(f) FROM r GROUP BY {values}"
     ).fetchall()
     if not rows:
         raise TableError(
