@@ -16,7 +16,8 @@ from riskpilot.tables.configurations import Configurations
 from riskpilot.tables.sources import Source
 
 ID = name_cell("e")  # the id of an example as a text, in SQL
-_LACKING = f"coalesce(trim({ID}), '') = ''"
+_WRITTEN = "CAST(e AS VARCHAR)"  # the same where no id is that of a whole number with zeros
+_LACKING = f"coalesce(trim({_WRITTEN}), '') = ''"
 
 
 def read_examples(
@@ -39,14 +40,15 @@ def list_examples(
     ``splits``: by name, which examples are of the split, in SQL. An example without an id, or with
     that of another one, is refused.
     """
-    ((all_differ,),) = source.ask(
-        f"SELECT count(*) = count(DISTINCT {ID}) AND NOT bool_or({_LACKING}) FROM examples"
+    ((plain, all_differ),) = source.ask(
+        f"SELECT NOT bool_or(contains({_WRITTEN}, '.0')), count(*) = count(DISTINCT e) AND NOT "
+        f"bool_or({_LACKING}) FROM examples"
     ).fetchall()
     for split, condition in splits.items():
-        if not all_differ:
+        if not (plain and all_differ):
             _check_ids(source, configurations, split, condition)
-        _number(source, split, condition)
-    if not all_differ and have_ids and len(splits) > 1:
+        _number(source, split, condition, _WRITTEN if plain else ID)
+    if not (plain and all_differ) and have_ids and len(splits) > 1:
         _check_shared(source)
 
 
@@ -91,15 +93,18 @@ def _check_ids(source: Source, configurations: Configurations, split: str, condi
         raise two_rows(source.name, split, configurations.configs[0], twice[0])
 
 
-def _number(source: Source, split: str, condition: str) -> None:
-    """Give every example its place: by size where all ids are numbers, otherwise as texts."""
+def _number(source: Source, split: str, condition: str, text: str) -> None:
+    """Give every example its place: by size where all ids are numbers, otherwise as texts.
+
+    ``text``: the id as a text, in SQL.
+    """
     mine = f"FROM examples WHERE {condition}"
-    number = f"TRY_CAST({ID} AS DOUBLE)"
+    number = f"TRY_CAST({text} AS DOUBLE)"
     some_are_texts = source.ask(
         f"SELECT 1 {mine} AND NOT coalesce(isfinite({number}), false) LIMIT 1"
     ).fetchone()
     # "1" and "01" are two ids of one size.
-    by = ID if some_are_texts else f"{number}, {ID}"
+    by = text if some_are_texts else f"{number}, {text}"
     source.ask(
         f"CREATE TEMP TABLE {split} AS SELECT * EXCLUDE (s), "
         f"CAST(row_number() OVER (ORDER BY {by}) - 1 AS INTEGER) AS code {mine}"
