@@ -56,6 +56,14 @@ class LongTable:
         rows = self.source.ask(f"SELECT {ID} AS id FROM {split} ORDER BY code").fetchnumpy()
         return np.asarray(rows["id"], dtype=np.object_)
 
+    def drawn_from(self) -> str | None:
+        """Compute a digest of the examples whose split was drawn; None where it was given."""
+        if isinstance(self.columns.split, str):
+            return None
+        rows = self.source.ask(f"SELECT count(*), bit_xor(md5_number({ID})) FROM everything")
+        ((n, digest),) = rows.fetchall()
+        return f"{n:,} examples, {digest:032x}"
+
     def read(self, split: str, *, rows: Sequence[int] | None = None) -> dict[str, Any]:
         """Read the losses of a split, and what stands beside them.
 

@@ -1,6 +1,7 @@
 """Where the rows of a table come from: files, globs, buckets, frames and relations, by DuckDB."""
 
 import csv
+import glob
 import gzip
 import re
 import shutil
@@ -18,7 +19,7 @@ from riskpilot.common import shown_safely
 from riskpilot.errors import TableError, shown
 from riskpilot.tables import logs
 from riskpilot.tables.engine import own_connection, shared_connection
-from riskpilot.tables.local_files import is_ledger, no_table
+from riskpilot.tables.local_files import is_ledger, local_path, no_table
 
 _KINDS = {
     ".csv": "csv",
@@ -122,6 +123,7 @@ def column_names(table: Any) -> list[str]:
 @contextmanager
 def open_source(table: Any) -> Iterator[Source]:
     """Open a path, a frame or a relation; what is temporary goes when it is closed."""
+    table = local_path(table) if isinstance(table, str | Path) else table
     far = isinstance(table, str) and is_address(table)
     with (
         tempfile.TemporaryDirectory(prefix="riskpilot-") as folder,
@@ -138,6 +140,8 @@ def _opened(table: Any, connection: duckdb.DuckDBPyConnection, folder: Path) -> 
         _check_names("the relation", table.columns)
         types = dict(zip(table.columns, map(str, table.types), strict=True))
         return Source("the relation", connection, "", types, folder, relation=table)
+    named = getattr(table, "column_names", getattr(table, "columns", ()))
+    _check_names("the frame", [name for name in named if isinstance(name, str)])
     try:
         connection.register("frame", table)
     except (duckdb.Error, TypeError, ValueError, ImportError, RuntimeError) as error:
@@ -164,14 +168,16 @@ def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -
         )
     if kind in (None, "json") and logs.are_logs(files):
         return _open_logs(source, files)
-    place = text(path) if files == [path] else f"[{', '.join(map(text, files))}]"
+    place = f"[{', '.join(map(_literally, files))}]"
     if kind == "parquet":
         source = replace(
             source,
             rows=f"read_parquet({place}, filename = 'riskpilot_file', file_row_number = true)",
             order="riskpilot_file, file_row_number",
         )
-        return replace(source, types=_types(source))
+        source = replace(source, types=_types(source))
+        _check_renamed(source, place)
+        return source
     _check_room(source, files)
     if kind == "json":
         sample = f"maximum_sample_files = {_SAMPLE_FILES}"
@@ -211,6 +217,11 @@ def _files(source: Source, path: str) -> list[str]:
     return found
 
 
+def _literally(file: str) -> str:
+    """Write the name of a file in SQL so that DuckDB takes no sign in it for a pattern."""
+    return text(file if is_address(file) else glob.escape(file))
+
+
 def _check_room(source: Source, files: Sequence[str]) -> None:
     """Refuse text that the disk cannot take: its rows are kept in a temporary file."""
     size = sum(Path(file).stat().st_size for file in files if not is_address(file))
@@ -228,7 +239,7 @@ def _first_line(source: Source, file: str) -> str:
     ending = Path(file).suffix.lower()
     if is_address(file) or ending == ".zst":  # what Python cannot open is DuckDB's
         row = source.ask(
-            f"SELECT line FROM read_csv({text(file)}, auto_detect = false, header = false, "
+            f"SELECT line FROM read_csv({_literally(file)}, auto_detect = false, header = false, "
             f"delim = {text(_NOT_A_LINE)}, quote = '', escape = '', "
             f"max_line_size = {_LONGEST_HEADER}, columns = {{'line': 'VARCHAR'}}) LIMIT 1"
         ).fetchone()
@@ -279,6 +290,19 @@ def _check_names(table: str, names: Sequence[str]) -> None:
                 f"{table!r} has two columns {two}. Give every column a name of its own, which "
                 f"differs from all others in more than capital letters."
             )
+
+
+def _check_renamed(source: Source, place: str) -> None:
+    """Refuse columns of Parquet files that DuckDB renamed, because capital letters alone tell them
+    from others: it calls the second of error and Error Error_1."""
+    by_small = {name.lower(): name for name in source.types}
+    for name in source.types:
+        second, _, number = name.rpartition("_")
+        first = by_small.get(second.lower())
+        if first is not None and number.isdigit():
+            found = source.ask(f"SELECT DISTINCT name FROM parquet_schema({place})").fetchall()
+            if (name,) not in found:
+                _check_names(source.name, [first, second])
 
 
 def _types(source: Source) -> dict[str, str]:
