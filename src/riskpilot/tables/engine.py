@@ -5,7 +5,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from secrets import token_hex
@@ -18,7 +18,8 @@ _MEMORY = "512MB"
 
 @contextmanager
 def own_connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Connect to a DuckDB of its own, for files far away: it fetches several parts at once."""
+    """Connect to a DuckDB of its own, for texts, which take memory while they are read, and for
+    files far away, of which several parts are fetched at once."""
     with tempfile.TemporaryDirectory(prefix="riskpilot-") as folder:
         connection = _start(Path(folder) / "spilled")
         try:
@@ -70,7 +71,8 @@ class _Engine:
         with self._lock:
             self._n_connected -= 1
             if self._n_connected == 0:
-                self._database.execute("SET threads = 1")
+                with suppress(duckdb.Error):  # it may be unusable
+                    self._database.execute("SET threads = 1")
 
     def _started(self) -> duckdb.DuckDBPyConnection:
         """Start a DuckDB that is stopped with the process, when it removes what it spilled."""

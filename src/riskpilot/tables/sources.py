@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -123,25 +123,23 @@ def column_names(table: Any) -> list[str]:
 @contextmanager
 def open_source(table: Any) -> Iterator[Source]:
     """Open a path, a frame or a relation; what is temporary goes when it is closed."""
-    table = local_path(table) if isinstance(table, str | Path) else table
-    far = isinstance(table, str) and is_address(table)
+    path = str(local_path(table)) if isinstance(table, str | Path) else None
+    is_small = path is None or (kind_of(path) == "parquet" and not is_address(path))
     with (
         tempfile.TemporaryDirectory(prefix="riskpilot-") as folder,
-        own_connection() if far else shared_connection() as connection,
+        shared_connection() if is_small else own_connection() as connection,
     ):
-        yield _opened(table, connection, Path(folder))
+        yield _opened(table if path is None else path, connection, Path(folder))
 
 
 def _opened(table: Any, connection: duckdb.DuckDBPyConnection, folder: Path) -> Source:
     """Find out what a table is, and which columns it has."""
-    if isinstance(table, str | Path):
-        return _open_path(str(table), connection, folder)
+    if isinstance(table, str):
+        return _open_path(table, connection, folder)
     if isinstance(table, duckdb.DuckDBPyRelation):
         _check_names("the relation", table.columns)
         types = dict(zip(table.columns, map(str, table.types), strict=True))
         return Source("the relation", connection, "", types, folder, relation=table)
-    named = getattr(table, "column_names", getattr(table, "columns", ()))
-    _check_names("the frame", [name for name in named if isinstance(name, str)])
     try:
         connection.register("frame", table)
     except (duckdb.Error, TypeError, ValueError, ImportError, RuntimeError) as error:
@@ -150,7 +148,9 @@ def _opened(table: Any, connection: duckdb.DuckDBPyConnection, folder: Path) -> 
             f"file, but this is a {type(table).__name__}: {shown(str(error))}. Convert it to one."
         ) from error
     source = Source("the frame", connection, "frame", {}, folder)
-    return replace(source, types=_types(source))
+    source = replace(source, types=_types(source))
+    _check_renamed(source, lambda: getattr(table, "column_names", getattr(table, "columns", ())))
+    return source
 
 
 def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -> Source:
@@ -176,7 +176,8 @@ def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -
             order="riskpilot_file, file_row_number",
         )
         source = replace(source, types=_types(source))
-        _check_renamed(source, place)
+        names = f"SELECT name FROM parquet_schema({place})"
+        _check_renamed(source, lambda: [name for (name,) in source.ask(names).fetchall()])
         return source
     _check_room(source, files)
     if kind == "json":
@@ -292,16 +293,16 @@ def _check_names(table: str, names: Sequence[str]) -> None:
             )
 
 
-def _check_renamed(source: Source, place: str) -> None:
-    """Refuse columns of Parquet files that DuckDB renamed, because capital letters alone tell them
-    from others: it calls the second of error and Error Error_1."""
+def _check_renamed(source: Source, written: Callable[[], Collection[str]]) -> None:
+    """Refuse columns that capital letters alone tell apart: of error and Error, DuckDB calls the
+    second Error_1. ``written``: finds the names as they are written."""
     by_small = {name.lower(): name for name in source.types}
     for name in source.types:
         second, _, number = name.rpartition("_")
         first = by_small.get(second.lower())
         if first is not None and number.isdigit():
-            found = source.ask(f"SELECT DISTINCT name FROM parquet_schema({place})").fetchall()
-            if (name,) not in found:
+            names = written()
+            if second in names and name not in names:
                 _check_names(source.name, [first, second])
 
 

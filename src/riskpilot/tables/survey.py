@@ -71,5 +71,6 @@ def fingerprint(wanted: Wanted, beside: Sequence[str] | None = None) -> str:
     ``beside``: other columns than those that are ``wanted``, before them; None: the ids alone.
     """
     columns = [] if beside is None else [*beside, *(f"b{i}" for i in range(len(wanted.beside)))]
-    # The last column enters without another multiplication, so a number stands in its place.
+    # DuckDB mixes the hash so far before it brings in the next value, and not after the last one:
+    # without the number at the end, two examples could change splits and nothing would be seen.
     return f"bit_xor(hash({_SALT}, {', '.join(['e', *columns])}, 0))"
