@@ -85,14 +85,14 @@ def open_table(table: Any, columns: Columns, wanted: Wanted) -> Iterator[LongTab
         survey = survey_rows(prepared, columns, wanted)
         if not survey.alike:  # one example may be written in two ways
             spelled = f"* REPLACE ({name_cell('e')} AS e)"
-            prepared.ask(f"CREATE OR REPLACE TEMP VIEW r AS SELECT {spelled} FROM raw_rows")
+            prepared.ask(f"CREATE OR REPLACE TEMP VIEW r AS SELECT {spelled} FROM {prepared.rows}")
         opened = LongTable(prepared, columns, wanted, losses, survey)
         _check_spelling(opened)
         yield _with_splits(opened)
 
 
 def _prepared(source: Source, columns: Columns, losses: Sequence[str], wanted: Wanted) -> Source:
-    """Bring the rows into one form, the views ``raw_rows`` and ``r``.
+    """Bring the rows into one form, the view ``r``.
 
     c0, c1, ...: the cells of the configuration; e: the example; s: the split; x0, x1, ...: losses;
     b0, b1, ...: what stands beside them; f: the free objective, whose NaN need not be NULL.
@@ -118,8 +118,8 @@ def _prepared(source: Source, columns: Columns, losses: Sequence[str], wanted: W
     if not has_ids:
         source = _numbered(source, columns)
     listed = ", ".join([*selected, f"{free} AS f"])
-    source.ask(f"CREATE TEMP VIEW raw_rows AS SELECT {listed} FROM {source.rows}")
-    source.ask("CREATE TEMP VIEW r AS SELECT * FROM raw_rows")
+    source = replace(source, rows=f"(SELECT {listed} FROM {source.rows})")
+    source.ask(f"CREATE TEMP VIEW r AS FROM {source.rows}")
     return source
 
 
