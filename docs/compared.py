@@ -148,7 +148,7 @@ def _alarms() -> Iterator[Row]:
             f"Labels until the alarm, limit 0.1, risk 0.15 {before} (median)",
             f"{row['watch'] + 1e-6:,.0f}, at level {found['delta']:g}",
             f"MAPIE `RiskMonitoring`: {row['mapie'] + 1e-6:,.0f}, at level {found['delta'] / 4:g}, "
-            f"its part of {found['delta']:g}",
+            f"its part of {found['delta']:g}; {row['mapie_whole_level'] + 1e-6:,.0f} with all",
             "python -m experiments.watch_delay",
         )
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.runs import in_processes, loaded, read_options, role
+from experiments.runs import REPORTED, TUNING, in_processes, loaded, read_options, role
 from riskpilot.bench import cells
 from riskpilot.bench.methods import METHODS, Assignment, Guided
 from riskpilot.bench.replay import NOTHING, replay
@@ -46,8 +46,9 @@ class Setting:
 def shifted(task: Task, shift: float, seed: int) -> Task:
     """Change the validation risks of a task by a share, the same examples for all configurations.
 
-    Thinning takes the losses of a share of the examples away. Thickening gives a share of them the
-    loss of another example, where that is larger.
+    Thinning takes the losses of a share of the examples away, so that a risk falls by that share:
+    they are 0, also where losses are differences and could be negative. Thickening gives a share of
+    them the loss of another example, where that is larger.
     """
     if shift == 0:
         return task
@@ -61,7 +62,7 @@ def shifted(task: Task, shift: float, seed: int) -> Task:
             for risk in task.problem.risks:
                 values = np.asarray(found[risk.name], dtype=np.float64)
                 counts = hit & ~np.isnan(values)
-                changed = np.full(n, risk.low) if shift < 0 else np.fmax(values, values[other])
+                changed = np.zeros(n) if shift < 0 else np.fmax(values, values[other])
                 found[risk.name] = np.where(counts, changed, values)
         return found
 
@@ -159,15 +160,24 @@ def means(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def _kept(file: Path, size: dict[str, int], again: Sequence[str]) -> list[dict[str, Any]]:
+    """Read the rows of a file of the same size, without the tasks that are run again."""
+    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    same = {name: found.get(name) for name in size} == size
+    return [row for row in found["rows"] if row["task"] not in again] if same else []
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run every search and write the figures."""
     options = read_options("optimism", __doc__, OUT, arguments)
-    rows: list[dict[str, Any]] = []
+    size = {"seeds": options.seeds, "splits": options.splits}
+    rows = _kept(options.out, size, options.task)
     for task in options.task:  # what is done is kept
         settings = settings_of([task], options.seeds, options.splits)
         rows += summary(settings, list(in_processes(outcomes, settings, options.jobs)))
-        written = {"seeds": options.seeds, "splits": options.splits, "means": means(rows)}
-        options.out.write_text(json.dumps({**written, "rows": rows}, indent=1) + "\n")
+        rows.sort(key=lambda row: (TUNING + REPORTED).index(row["task"]))
+        written = {**size, "means": means(rows), "rows": rows}
+        options.out.write_text(json.dumps(written, indent=1) + "\n")
     for row in means(rows):
         print(row)
 

@@ -1,5 +1,7 @@
 """Searches under hard conditions: validation that is off, and searches that end early."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,25 @@ def test_validation_risks_are_changed_and_nothing_else_is(shift):
     assert after / before == pytest.approx(1 + shift * (1 - before if shift > 0 else 1), abs=0.03)
     held_out = [one.losses("held_out", config)["risk1"] for one in (task, changed)]
     assert (held_out[0] == held_out[1]).all()
+
+
+def test_thinning_takes_its_share_of_a_difference_too():
+    task = loaded("early_exit", 0)  # a drop in accuracy: losses are -1, 0 and 1
+    thinned = optimism.shifted(task, -0.1, seed=0)
+    config = {name: each.low + 0.1 * (each.high - each.low) for name, each in task.space.items()}
+    before, after = (np.mean(one.losses("validation", config)["drop"]) for one in (task, thinned))
+    assert before > 0.01
+    assert after / before == pytest.approx(0.9, abs=0.1)
+
+
+def test_tasks_that_are_not_run_again_keep_their_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(optimism, "SHIFTS", (0.0,))
+    for one in (SYNTHETIC, "tuning: vae"):
+        size = ["--seeds", "1", "--splits", "2", "--jobs", "1"]
+        optimism.main(["--task", one, *size, "--out", str(tmp_path / "found.json")])
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert [row["task"] for row in found["rows"]] == ["tuning: vae", SYNTHETIC]
+    assert found["means"][0]["tasks"] == 2
 
 
 def test_every_method_is_run_on_the_same_data():

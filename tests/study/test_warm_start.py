@@ -62,6 +62,12 @@ def test_a_study_that_is_misled_finds_its_way(earlier):
     assert rp.select(misled).config["x"] > rp.select(cold).config["x"] - 0.03
 
 
+def test_a_study_whose_first_evaluation_is_nothing_like_the_earlier_one_is_a_cold_one(earlier):
+    evaluate = evaluate_by(1, lambda x: usual(1 - x))
+    misled, cold = searched(evaluate, 6, warm_start=earlier), searched(evaluate, 6)
+    assert tried(misled) == tried(cold)
+
+
 def test_a_search_goes_on_as_it_would_have_without_the_earlier_study_at_hand(tmp_path, earlier):
     place = {"storage": tmp_path / "study.log", "study_name": "next"}
     evaluate = evaluate_by(1, usual)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from riskpilot.common import exact, one_minus
 from riskpilot.errors import ProblemError, shown
-from riskpilot.problem import names
+from riskpilot.problem import names, risk_words
 from riskpilot.problem.risk_checks import (
     check_direction,
     check_limit,
@@ -20,12 +20,7 @@ from riskpilot.problem.risk_checks import (
     number_of,
     the_one_limit,
 )
-from riskpilot.statistics import (
-    Mean,
-    Statistic,
-    WorstGroup,
-    from_dict,
-)
+from riskpilot.statistics import Mean, Statistic, WorstGroup, from_dict
 
 Number = TypeVar("Number", float, npt.NDArray[np.float64])
 
@@ -216,12 +211,7 @@ class Risk:
         >>> Risk("wrong", 0.1, conditional=True).words
         'mean of the examples that count'
         """
-        by = self.groups if self.needs_groups and self.groups != "groups" else None
-        what = self.statistic.words(by=by, larger=self.complement)
-        known = names.meaning(self.name)
-        if self.conditional and (known is None or not known.conditional):
-            what = f"{what or 'mean'} of the examples that count"
-        return what if self.weights is None else f"{what or 'mean'}, weighted by {self.weights}"
+        return risk_words.limited(self)
 
     @property
     def title(self) -> str:
@@ -242,13 +232,7 @@ class Risk:
         >>> Risk("precision", at_least=0.9).loss_words
         '1 where a positive prediction is wrong, 0 where it is right, NaN for all other predictions'
         """
-        known = names.meaning(self.name)
-        if known is not None:
-            return known.loss_words
-        nan = ", NaN where the example does not count" if self.conditional else ""
-        if self.complement:
-            return f"one minus the {self.name} of each example, from 0 to 1{nan}"
-        return f"the loss of each example, from {exact(self.low)} to {exact(self.high)}{nan}"
+        return risk_words.losses(self)
 
     @property
     def losses_are_complement(self) -> bool:

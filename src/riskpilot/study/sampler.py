@@ -13,14 +13,12 @@ from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.common import one_thread
 from riskpilot.common.arrays import FloatArray
-from riskpilot.errors import ProblemError, StudyError, shown
+from riskpilot.errors import StudyError
 from riskpilot.guarantee import (
     DOUBT,
-    MOST_EXAMPLES,
     TRUST,
     Interval,
     SearchOutline,
-    is_whole,
     region_of,
 )
 from riskpilot.losses import ValidationLosses, was_used_as_number
@@ -31,7 +29,6 @@ from riskpilot.search import (
     Outlook,
     Strategy,
     acquisition,
-    check_delta_prime,
     check_hedge,
     default_pool_size,
     guided_reference,
@@ -49,6 +46,7 @@ from riskpilot.study.kept.trials import (
     was_evaluated,
 )
 from riskpilot.study.proposals import best_new_point
+from riskpilot.study.sampler_settings import check_settings
 from riskpilot.study.space import Space, from_unit
 from riskpilot.study.storages import (
     exclusive,
@@ -56,11 +54,14 @@ from riskpilot.study.storages import (
     set_trial_state,
     set_trial_system_attr,
 )
-from riskpilot.study.survey import Survey, branched_space, survey, tried_first, with_pending
-
-LARGEST_SEED = 2**64 - 1
-# No study has more trials than this; a larger pool would only fill the memory.
-_LARGEST_POOL = 10**6
+from riskpilot.study.survey import (
+    Survey,
+    branched_space,
+    survey,
+    tried_first,
+    unless_misled,
+    with_pending,
+)
 
 
 class GuidedSampler(BaseSampler):
@@ -117,7 +118,7 @@ class GuidedSampler(BaseSampler):
         strategy: Strategy = GUIDED,
         n_calibration: int | None = None,
     ) -> None:
-        _check_settings(problem, n_startup_trials, delta_prime, n_calibration, seed, strategy)
+        check_settings(problem, n_startup_trials, delta_prime, n_calibration, seed, strategy)
         trust = strategy.trust if trust is None else trust
         doubt = strategy.doubt if doubt is None else doubt
         check_hedge(trust, doubt)
@@ -174,6 +175,8 @@ class GuidedSampler(BaseSampler):
         earlier, space = earlier_of(study), study_space(study, trials)
         if earlier is not None:
             earlier.check_space(space, finished=True)
+        earlier = unless_misled(earlier, trials)
+        if earlier is not None:
             space = dict(earlier.space)
             if tried_first(earlier, trial.number, trials) is not None:
                 return space
@@ -186,7 +189,8 @@ class GuidedSampler(BaseSampler):
     ) -> dict[str, Any]:
         if not search_space:
             return {}
-        earlier, trials = earlier_of(study), trials_of(study)
+        trials = trials_of(study)
+        earlier = unless_misled(earlier_of(study), trials)
         first = tried_first(earlier, trial.number, trials)
         if first is not None:
             return dict(first)
@@ -259,7 +263,7 @@ class GuidedSampler(BaseSampler):
         done = finished_with_losses(trials)
         if not search_space or len(done) < 2:
             return None
-        earlier = earlier_of(study)
+        earlier = unless_misled(earlier_of(study), trials)
         space = branched_space(trials, search_space, earlier)
         cover = space.cover(np.random.default_rng(self._seed))
         fitted = self._survey(trials, problem, space, cover, earlier)
@@ -295,7 +299,7 @@ class GuidedSampler(BaseSampler):
         if problem.has_open_limits or not search_space or n_done < max(pool, 2):
             return None
         with one_thread():
-            earlier = earlier_of(study)
+            earlier = unless_misled(earlier_of(study), trials)
             space = branched_space(trials, search_space, earlier)
             cover = space.cover(np.random.default_rng(self._seed))
             known = with_pending(self._survey(trials, problem, space, cover, earlier), trials)
@@ -335,39 +339,6 @@ class GuidedSampler(BaseSampler):
         """Make the generator of one draw, from the seed, the purpose and the trial's number."""
         number = [] if trial is None else [trial.number]
         return np.random.default_rng([self._seed, zlib.crc32(purpose.encode()), *number])
-
-
-def _check_settings(
-    problem: Problem,
-    n_startup_trials: int | None,
-    delta_prime: float | None,
-    n_calibration: int | None,
-    seed: int | None,
-    strategy: Strategy,
-) -> None:
-    """Refuse settings that no search can use."""
-    if not isinstance(problem, Problem):
-        raise ProblemError(
-            f"GuidedSampler takes a Problem first, but got a {type(problem).__name__}. "
-            f'Write GuidedSampler(Problem([Risk("error", limit=0.1)], minimize="cost")).'
-        )
-    if not isinstance(strategy, Strategy):
-        raise ProblemError(
-            f"strategy must be a Strategy, such as riskpilot.GUIDED or riskpilot.PAPER, but it is "
-            f"{shown(strategy)}. Leave it out for the default."
-        )
-    if delta_prime is not None:
-        check_delta_prime(delta_prime)
-    for name, value, least, most in (
-        ("n_startup_trials", n_startup_trials, 0, _LARGEST_POOL),
-        ("n_calibration", n_calibration, 1, MOST_EXAMPLES),
-        ("seed", seed, 0, LARGEST_SEED),
-    ):
-        if value is not None and not is_whole(value, least, most):
-            raise ProblemError(
-                f"{name} must be a whole number of at least {least} and at most {most}, but it is "
-                f"{shown(value)}. Leave it out for the default."
-            )
 
 
 def sampler_for(study: optuna.Study, problem: Problem, seed: int) -> GuidedSampler:

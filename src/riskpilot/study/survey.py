@@ -68,12 +68,25 @@ def branched_space(
     return Space(search_space).learned_from(_points(_evaluated(trials), search_space))
 
 
+def unless_misled(earlier: Earlier | None, trials: Iterable[FrozenTrial]) -> Earlier | None:
+    """Return what an earlier study showed, unless the first evaluation is nothing like it.
+
+    The first evaluation is that of the safe configuration, where one is known. Where the earlier
+    study is wrong about it, the search is that of a study which knows of no earlier one.
+    """
+    first = next(filter(was_evaluated, trials), None)
+    if earlier is None or first is None:
+        return earlier
+    point, values = _points([first], earlier.space), np.array([_values(first)])
+    return earlier if earlier.agrees_with(point, values) else None
+
+
 def tried_first(
     earlier: Earlier | None, number: int, trials: Iterable[FrozenTrial]
 ) -> Mapping[str, Any] | None:
     """Return what was best in an earlier study, for a trial that is to try it; else None.
 
-    The trial before them tries what is safe, and shows whether the earlier study is to be trusted.
+    They are tried as long as all evaluations are about as the earlier study foretells them.
     """
     if earlier is None or not 0 < number <= len(earlier.first):
         return None
