@@ -46,14 +46,17 @@ def shared_connection() -> Iterator[duckdb.DuckDBPyConnection]:
 class _Engine:
     """A DuckDB with as many connections as are asked for.
 
-    It has no threads while nobody is connected, so that the process can be forked; the child starts
-    one of its own.
+    It stops its threads before the process is forked, because a child could not end without them;
+    the child starts a DuckDB of its own.
     """
 
     def __init__(self) -> None:
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._n_connected = 0
         self._database = self._started()
+        if hasattr(os, "register_at_fork"):  # not on Windows, which has no forks
+            os.register_at_fork(before=self._rest)
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         """Make a connection that shares nothing with others but memory and threads."""
@@ -70,16 +73,20 @@ class _Engine:
         """Count a connection that was closed."""
         with self._lock:
             self._n_connected -= 1
+
+    def _rest(self) -> None:
+        """Stop all threads, unless someone is connected."""
+        if os.getpid() != self._process:
+            return
+        with self._lock, suppress(duckdb.Error):
             if self._n_connected == 0:
-                with suppress(duckdb.Error):  # it may be unusable
-                    self._database.execute("SET threads = 1")
+                self._database.execute("SET threads = 1")
 
     def _started(self) -> duckdb.DuckDBPyConnection:
         """Start a DuckDB that is stopped with the process, when it removes what it spilled."""
         place = Path(tempfile.gettempdir()) / f"riskpilot-{token_hex(8)}"
         database = _start(place, async_threads=0)
-        process = os.getpid()
-        atexit.register(lambda: database.close() if os.getpid() == process else None)
+        atexit.register(lambda: database.close() if os.getpid() == self._process else None)
         return database
 
 

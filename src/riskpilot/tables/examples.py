@@ -5,6 +5,7 @@ losses. Examples are sorted by their ids, so that the order of the rows changes 
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,9 +21,24 @@ _WRITTEN = "CAST(e AS VARCHAR)"  # the same where no id is that of a whole numbe
 _LACKING = f"coalesce(trim({_WRITTEN}), '') = ''"
 
 
+@dataclass(frozen=True)
+class Examples:
+    """What is known of the examples of one configuration, in the table ``examples``.
+
+    ``labels``: how their splits are written. ``plain``: whether no id is that of a whole number
+    with zeros; ``sound``: whether moreover every row has an id of its own; ``numbers``: whether ids
+    may be numbers.
+    """
+
+    labels: tuple[str | None, ...]
+    plain: bool
+    sound: bool
+    numbers: bool
+
+
 def read_examples(
     source: Source, configurations: Configurations, wanted: Wanted, has_splits: bool
-) -> None:
+) -> Examples:
     """Make the table ``examples`` of those of one configuration, with their splits where known."""
     columns = ["e", "s" if has_splits else "NULL AS s"]
     columns += [f"b{i}" for i in range(len(wanted.beside))]
@@ -30,31 +46,43 @@ def read_examples(
         f"CREATE TEMP TABLE examples AS SELECT {', '.join(columns)} FROM r "
         f"WHERE {configurations.condition([0])}"
     )
+    rows = source.ask(
+        f"SELECT CAST(s AS VARCHAR), bool_or(contains({_WRITTEN}, '.0')), bool_or({_LACKING}), "
+        f"TRY_CAST(min({_WRITTEN}) AS DOUBLE) IS NOT NULL, count(*), "
+        f"(SELECT count(DISTINCT e) FROM examples) FROM examples GROUP BY s"
+    ).fetchall()
+    labels, dotted, lacking, numbers, n, n_different = zip(*rows, strict=True)
+    plain = not any(dotted)
+    sound = plain and not any(lacking) and sum(n) == n_different[0]
+    return Examples(labels, plain, sound, any(numbers))
 
 
 def list_examples(
-    source: Source, configurations: Configurations, splits: Mapping[str, str], *, have_ids: bool
+    source: Source,
+    configurations: Configurations,
+    found: Examples,
+    splits: Mapping[str, str],
+    *,
+    have_ids: bool,
 ) -> None:
     """Make a table of the examples of each split.
 
     ``splits``: by name, which examples are of the split, in SQL. An example without an id, or with
     that of another one, is refused.
     """
-    ((plain, all_differ),) = source.ask(
-        f"SELECT NOT bool_or(contains({_WRITTEN}, '.0')), count(*) = count(DISTINCT e) AND NOT "
-        f"bool_or({_LACKING}) FROM examples"
-    ).fetchall()
     for split, condition in splits.items():
-        if not (plain and all_differ):
+        if not found.sound:
             _check_ids(source, configurations, split, condition)
-        _number(source, split, condition, _WRITTEN if plain else ID)
-    if not (plain and all_differ) and have_ids and len(splits) > 1:
+        _number(source, split, condition, found)
+    if not found.sound and have_ids and len(splits) > 1:
         _check_shared(source)
 
 
-def draw_split(source: Source, configurations: Configurations, share: float, draw: int) -> None:
+def draw_split(
+    source: Source, configurations: Configurations, found: Examples, share: float, draw: int
+) -> None:
     """Draw a share of the examples for validation; the others are for calibration."""
-    list_examples(source, configurations, {"everything": "true"}, have_ids=True)
+    list_examples(source, configurations, found, {"everything": "true"}, have_ids=True)
     row = source.ask("SELECT count(*) FROM everything").fetchone()
     n = 0 if row is None else int(row[0])
     n_validation = round(share * n)
@@ -93,18 +121,15 @@ def _check_ids(source: Source, configurations: Configurations, split: str, condi
         raise two_rows(source.name, split, configurations.configs[0], twice[0])
 
 
-def _number(source: Source, split: str, condition: str, text: str) -> None:
-    """Give every example its place: by size where all ids are numbers, otherwise as texts.
-
-    ``text``: the id as a text, in SQL.
-    """
+def _number(source: Source, split: str, condition: str, found: Examples) -> None:
+    """Give every example its place: by size where all ids are numbers, otherwise as texts."""
     mine = f"FROM examples WHERE {condition}"
+    text = _WRITTEN if found.plain else ID
     number = f"TRY_CAST({text} AS DOUBLE)"
-    some_are_texts = source.ask(
-        f"SELECT 1 {mine} AND NOT coalesce(isfinite({number}), false) LIMIT 1"
-    ).fetchone()
+    some_are_texts = f"SELECT 1 {mine} AND NOT coalesce(isfinite({number}), false) LIMIT 1"
+    are_numbers = found.numbers and source.ask(some_are_texts).fetchone() is None
     # "1" and "01" are two ids of one size.
-    by = text if some_are_texts else f"{number}, {text}"
+    by = f"{number}, {text}" if are_numbers else text
     source.ask(
         f"CREATE TEMP TABLE {split} AS SELECT * EXCLUDE (s), "
         f"CAST(row_number() OVER (ORDER BY {by}) - 1 AS INTEGER) AS code {mine}"

@@ -17,7 +17,7 @@ from riskpilot.common import Array
 from riskpilot.errors import TableError
 from riskpilot.tables.cells import cell, check_types, found_number, name_cell
 from riskpilot.tables.columns import SPLITS, Columns, Wanted, check_columns
-from riskpilot.tables.examples import ID, draw_split, list_examples, read_examples
+from riskpilot.tables.examples import ID, Examples, draw_split, list_examples, read_examples
 from riskpilot.tables.reading import SplitReader
 from riskpilot.tables.sources import Source, identifier, open_source
 from riskpilot.tables.split_rows import SplitRows, rows_of_split
@@ -155,26 +155,26 @@ def _with_splits(table: LongTable) -> LongTable:
     columns, source, configurations = table.columns, table.source, table.survey.configurations
     by_example: dict[str, Sequence[str] | None] = dict.fromkeys(SPLITS)
     has_splits = isinstance(columns.split, str)
-    read_examples(source, configurations, table.wanted, has_splits)
+    found = read_examples(source, configurations, table.wanted, has_splits)
     if not isinstance(columns.split, str):
         draw = secrets.randbits(53) if columns.draw is None else columns.draw
-        draw_split(source, configurations, columns.split, draw)
+        draw_split(source, configurations, found, columns.split, draw)
         return replace(table, columns=replace(columns, draw=draw), labels=by_example)
-    labels = _split_labels(table)
+    labels = _split_labels(table, found)
     have_ids = columns.example is not None
     conditions = {split: rows_of_split(labels[split]) for split in SPLITS}
-    list_examples(source, configurations, conditions, have_ids=have_ids)
+    list_examples(source, configurations, found, conditions, have_ids=have_ids)
     return replace(table, labels=by_example if table.survey.alike and have_ids else labels)
 
 
-def _split_labels(table: LongTable) -> dict[str, list[str]]:
+def _split_labels(table: LongTable, examples: Examples) -> dict[str, list[str]]:
     """Find how the column of splits writes each of the two."""
-    rows = "examples" if table.survey.alike else "r"
-    found = table.source.ask(
-        f"SELECT CAST(s AS VARCHAR) FROM (SELECT DISTINCT s FROM {rows})"
-    ).fetchall()
+    written = examples.labels
+    if not table.survey.alike:  # other configurations may write them otherwise
+        distinct = "SELECT CAST(s AS VARCHAR) FROM (SELECT DISTINCT s FROM r)"
+        written = tuple(label for (label,) in table.source.ask(distinct).fetchall())
     labels: dict[str, list[str]] = {split: [] for split in SPLITS}
-    for (label,) in found:
+    for label in written:
         name = str(label).strip().lower()
         if label is None or name not in labels:
             raise TableError(
