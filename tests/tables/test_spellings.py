@@ -1,11 +1,16 @@
 """One thing under two spellings, and two things under spellings that look alike."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -13,7 +18,7 @@ import riskpilot as rp
 from riskpilot.cli.app import app
 from riskpilot.errors import LossError, TableError
 from riskpilot.selection import ledger_beside
-from riskpilot.tables import Wanted, read_label_file, read_losses, read_pair
+from riskpilot.tables import Wanted, column_names, read_label_file, read_losses, read_pair
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], minimize="cost")
 COLUMNS: dict[str, Any] = {"config": "config", "example": "example"}
@@ -222,3 +227,80 @@ def test_a_loss_that_is_not_zero_or_one_is_never_taken_for_one(tmp_path: Path, v
     error = read_losses(path).validation["error"]
     assert error.shape == (2, 60)
     assert error[1, 2] == float(value.split("::")[0])
+
+
+# --- names of files and columns ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
+@pytest.mark.parametrize("name", ["a[1]", "a?", "a*"])
+def test_a_file_whose_name_looks_like_a_glob_is_read_itself(
+    tmp_path: Path, name: str, ending: str
+) -> None:
+    write(tmp_path / f"a1.{ending}", rows(("other",)))
+    path = write(tmp_path / f"mine.{ending}", rows(("mine",))).rename(tmp_path / f"{name}.{ending}")
+    assert read_losses(path).configs == ({"config": "mine"},)
+    assert len(read_losses(tmp_path / f"a*.{ending}").configs or ()) == (1 if name == "a*" else 2)
+    rp.select_from_frame(PROBLEM, path, **COLUMNS)
+    assert [file.name for file in tmp_path.glob("*.ledger.json")] == [f"{path.name}.ledger.json"]
+
+
+def test_the_address_of_a_local_file_is_its_path(tmp_path: Path) -> None:
+    path = write(tmp_path / "my losses.csv", rows())
+    addresses = [f"file://{tmp_path}/my%20losses.csv", f"file://localhost{tmp_path}/my*.csv", path]
+    uses = []
+    for number, address in enumerate(addresses):
+        problem = rp.Problem([rp.Risk("error", 0.3 + number / 100)], minimize="cost")
+        selection = rp.select_from_frame(problem, address, **COLUMNS)
+        uses.append(selection.certificate.use["number"])
+    assert uses == [1, 2, 3]
+    options = ["-r", "error<=0.3", "--minimize", "cost", "--json"]
+    result = CliRunner().invoke(app, ["select", addresses[0], *options])  # type: ignore[list-item]
+    assert json.loads(result.stdout)["certificate"]["use"]["number"] == 1
+    assert len(read_losses(addresses[0]).configs or ()) == 2
+
+
+def test_a_copy_and_a_hard_link_have_ledgers_of_their_own_and_may_share_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", rows())
+    link, shared = tmp_path / "link.csv", tmp_path / "shared.ledger.json"
+    os.link(path, link)
+    beside, together = [], []
+    for number, table in enumerate((path, link)):
+        problem = rp.Problem([rp.Risk("error", 0.3 + number / 100)], minimize="cost")
+        for found, more in ((beside, {}), (together, {"ledger": shared})):
+            selection = rp.select_from_frame(problem, table, **COLUMNS, **more)  # type: ignore[arg-type]
+            found.append(selection.certificate.use["number"])
+    assert (beside, together) == ([1, 1], [1, 2])
+
+
+def test_a_split_that_was_drawn_is_not_drawn_again_from_other_examples(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    write(path, rows(n=120))
+    share: dict[str, Any] = {**COLUMNS, "split": 0.5}
+    first = rp.select_from_frame(PROBLEM, path, **share)
+    again = rp.select_from_frame(PROBLEM, path, **share)
+    assert again.certificate.digest == first.certificate.digest
+    for n in (160, 100):
+        write(path, rows(n=n))
+        with pytest.raises(TableError, match=r"stays in the split that it was drawn for.*seed="):
+            rp.select_from_frame(PROBLEM, path, **share)
+    anew = rp.select_from_frame(PROBLEM, path, **share, seed=3)
+    assert anew.certificate.use["number"] == 2
+    write(path, rows(n=160))
+    with pytest.raises(TableError, match="stays in the split"):
+        rp.select_from_frame(PROBLEM, path, **share, seed=3)
+
+
+def test_columns_of_frames_and_parquet_that_differ_in_capital_letters_are_refused(
+    tmp_path: Path,
+) -> None:
+    columns = {"config": ["a"], "example": [1], "error": [0], "Error": [1], "error_2": [1]}
+    table = pa.table(columns)
+    path = tmp_path / "t.parquet"
+    pq.write_table(table, path)
+    for given in (table, pd.DataFrame(columns), pl.DataFrame(columns), path):
+        with pytest.raises(TableError, match=r"two columns 'error' and 'Error'\. Give every"):
+            rp.select_from_frame(PROBLEM, given, **COLUMNS)
+    del columns["Error"]
+    pq.write_table(pa.table(columns), path)
+    assert column_names(path) == list(columns)

@@ -3,7 +3,7 @@
 import glob
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from riskpilot.common import (
 )
 from riskpilot.errors import TableError, shown
 from riskpilot.guarantee import CONTENT, VERSIONS, Question, Use, stamp
-from riskpilot.tables import LEDGER, local_files
+from riskpilot.tables import LEDGER, local_files, local_path
 
 _SIGNS = re.compile(r"[*?\[\]]+")  # of a glob
 _ENTRY = record(
@@ -53,8 +53,8 @@ def ledger_beside(path: str | Path) -> Path:
     >>> str(ledger_beside("runs/losses.csv")), str(ledger_beside("runs/*/part-*.csv"))
     ('runs/losses.csv.ledger.json', 'runs/_-part-_.csv.ledger.json')
     """
-    place = Path(path)
-    found = local_files(path)
+    place = Path(local_path(path))
+    found = local_files(place)
     if len(found) == 1:
         real = Path(found[0]).resolve()
         return real.with_name(real.name + LEDGER)
@@ -78,13 +78,14 @@ def ledger_place(ledger: Any) -> Path | None:
     return Path(ledger)
 
 
-def enter(path: Path, question: Question, opened: str) -> Use:
+def enter(path: Path, question: Question, opened: str, drawn_from: str | None = None) -> Use:
     """Record a question before its answer is known; the same one keeps its number and date.
 
-    ``opened``: the digest of the calibration losses of the candidates, in testing order.
+    ``opened``: the digest of the calibration losses of the candidates, in testing order;
+    ``drawn_from``: that of the examples, where their split was drawn.
     """
     entry = _recorded(read_ledger(path), question, opened)
-    return use_of(_add(path, question, opened) if entry is None else entry)
+    return use_of(_add(path, question, opened, drawn_from) if entry is None else entry)
 
 
 def _recorded(
@@ -96,8 +97,9 @@ def _recorded(
     return next(same, None)
 
 
-def _add(path: Path, question: Question, opened: str) -> dict[str, Any]:
+def _add(path: Path, question: Question, opened: str, drawn_from: str | None) -> dict[str, Any]:
     """Write the entry of a new question, while no other process can write one."""
+    drawn = {} if drawn_from is None else {"examples": drawn_from}
     try:
         with one_at_a_time(path):
             entries = read_ledger(path)  # again: another process may have written in the meantime
@@ -107,7 +109,7 @@ def _add(path: Path, question: Question, opened: str) -> dict[str, Any]:
             entry = {
                 "use": len(entries) + 1,
                 **question.entry,
-                "table": None if question.table is None else dict(question.table),
+                "table": None if question.table is None else {**question.table, **drawn},
                 "calibration": opened,
                 **stamp(),
                 "previous": entries[-1]["digest"] if entries else "",
@@ -155,13 +157,35 @@ def use_of(entry: Mapping[str, Any]) -> Use:
 
 def recorded_draw(path: Path, table: Mapping[str, Any]) -> int | None:
     """Find the seed with which the examples of a table were drawn before, for the same share."""
-    wanted = {name: table[name] for name in ("example", "split")}
+    draws = (known.get("draw") for known in _known(path, table, ("example", "split")))
+    draw = next(draws, None)
+    return int(draw) if draw is not None else None
+
+
+def check_draw(path: Path, file: str, table: Mapping[str, Any], drawn_from: str) -> None:
+    """Refuse to draw from other examples than before with one seed: some would change sides.
+
+    ``drawn_from``: the digest of the examples.
+    """
+    for known in _known(path, table, ("example", "split", "draw")):
+        if known.get("examples", drawn_from) != drawn_from:
+            raise TableError(
+                f"{file!r}: an example stays in the split that it was drawn for, but the table has "
+                f"other examples than when its split was drawn, and a share of {table['split']:g} "
+                f"of them would move some from validation to calibration. Give the split in a "
+                f"column, or put the question to the table as it was; another seed= draws anew, "
+                f"and then calibration examples may have been looked at before."
+            )
+
+
+def _known(
+    path: Path, table: Mapping[str, Any], names: Sequence[str]
+) -> Iterator[Mapping[str, Any]]:
+    """Find the tables of a ledger's entries, oldest first, that are read in the same way."""
     for entry in read_ledger(path):
         known = entry["table"]
-        if isinstance(known, Mapping) and {name: known.get(name) for name in wanted} == wanted:
-            draw = known.get("draw")
-            return int(draw) if draw is not None else None
-    return None
+        if isinstance(known, Mapping) and all(known.get(name) == table[name] for name in names):
+            yield known
 
 
 def _changed(path: Path, reason: str) -> TableError:

@@ -17,7 +17,13 @@ from riskpilot.guarantee import (
 )
 from riskpilot.losses import calibration_losses, check_disjoint, validation_losses
 from riskpilot.problem import Problem, Risk
-from riskpilot.selection.file_ledger import enter, ledger_beside, ledger_place, recorded_draw
+from riskpilot.selection.file_ledger import (
+    check_draw,
+    enter,
+    ledger_beside,
+    ledger_place,
+    recorded_draw,
+)
 from riskpilot.selection.from_table import check_limits, every_config
 from riskpilot.selection.verdict import Selection, conclude
 from riskpilot.statistics import Mean, WorstGroup
@@ -144,15 +150,15 @@ def _select(
     problem: Problem, table: LongTable, procedure: Procedure, seed: int, ledger: Path | None
 ) -> Selection:
     """Settle the test by validation losses, then read the calibration losses of its candidates."""
-    seen = validation_losses(problem, table.read("validation", free=problem.minimize))
+    columns, drawn_from = table.columns.to_dict(), table.drawn_from()
+    if ledger is not None and drawn_from is not None:
+        check_draw(ledger, table.file, columns, drawn_from)
+    seen = validation_losses(problem, table.read("validation"))
     plan = freeze_plan(seen, procedure=procedure, seed=seed)
-    columns = table.columns.to_dict()
     question = Question(problem, plan, procedure, table.configs, table=columns)
-    sealed = calibration_losses(
-        problem, table.read("calibration", rows=plan.order, free=problem.minimize)
-    )
+    sealed = calibration_losses(problem, table.read("calibration", rows=plan.order))
     check_disjoint(seen, sealed, plan.order)
-    use = None if ledger is None else enter(ledger, question, sealed.digest())
+    use = None if ledger is None else enter(ledger, question, sealed.digest(), drawn_from)
     result = run_test(plan, sealed, procedure, rows=range(len(plan.order)))
     background = every_config(table.configs, seen.n_configs)
     return conclude(question, seen, result, use, background)
@@ -167,7 +173,8 @@ def whole_table(problem: Problem, path: str | Path) -> LossTable:
 def wanted_columns(problem: Problem) -> Wanted:
     """Name the columns that a problem needs of a long table."""
     turned = frozenset(risk.name for risk in problem.risks if _holds_good(risk))
-    return Wanted((*problem.names, problem.minimize), problem.labels, problem.numbers, turned)
+    losses = (*problem.names, problem.minimize)
+    return Wanted(losses, problem.labels, problem.numbers, turned, free=problem.minimize)
 
 
 def _holds_good(risk: Risk) -> bool:

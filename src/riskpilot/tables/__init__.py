@@ -17,6 +17,7 @@ from riskpilot.tables.labels import read_judge_file as read_judge_file
 from riskpilot.tables.labels import read_label_file as read_label_file
 from riskpilot.tables.local_files import LEDGER as LEDGER
 from riskpilot.tables.local_files import local_files as local_files
+from riskpilot.tables.local_files import local_path as local_path
 from riskpilot.tables.logs import is_log as is_log
 from riskpilot.tables.long import LongTable as LongTable
 from riskpilot.tables.long import open_table as open_table

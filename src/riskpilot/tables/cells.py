@@ -50,18 +50,13 @@ def check_types(source: Source, columns: Columns, losses: Sequence[str], wanted:
             )
 
 
-def name_cell(source: Source, name: str, *, always: bool = True) -> str:
+def name_cell(name: str) -> str:
     """Write in SQL how a cell is read that names an example or a trial: as a text, 7.0 as 7.
 
     A table writes 7 as 7.0 as soon as its column has an empty cell. Ids that are taken for one can
     be joined or refused; if they were taken for two, an example could be in both splits.
-
-    ``always``: also as a text where the column holds whole numbers.
     """
-    column, kind = identifier(name), source.types[name]
-    if not always and (kind in _WHOLE or kind in _LONG):
-        return column
-    written = f"CAST({column} AS VARCHAR)"
+    written = f"CAST({identifier(name)} AS VARCHAR)"
     whole = f"regexp_replace({written}, '^(-?[0-9]+)[.]0+$', '\\1')"
     return f"CASE WHEN contains({written}, '.0') THEN {whole} ELSE {written} END"
 

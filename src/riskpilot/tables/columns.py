@@ -54,13 +54,15 @@ class Wanted:
 
     ``losses``: numbers of every configuration and example; None for all columns that are nothing
     else. ``turned``: those of them whose losses are one minus what the column holds. ``texts`` and
-    ``numbers``: what stands beside the losses and is the same for every configuration.
+    ``numbers``: what stands beside the losses and is the same for every configuration. ``free``:
+    the one of the losses that is the free objective, which may be one number per configuration.
     """
 
     losses: tuple[str, ...] | None = None
     texts: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     turned: frozenset[str] = field(default_factory=frozenset)
+    free: str | None = None
 
     @property
     def beside(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from riskpilot.errors import TableError, raise_alone, shown
 from riskpilot.losses import NumbersOfTexts
 from riskpilot.tables.archives import read_archive
 from riskpilot.tables.columns import SPLITS, Columns, Wanted, named_columns
-from riskpilot.tables.local_files import no_table
+from riskpilot.tables.local_files import local_path, no_table
 from riskpilot.tables.long import LongTable, open_table
 from riskpilot.tables.loss_table import LossTable
 from riskpilot.tables.sources import column_names, kind_of, open_source
@@ -59,6 +59,7 @@ def read_losses(
         raise TableError(
             f'path is the file of the losses, but it is {shown(path)}. Write "losses.npz".'
         )
+    path = local_path(path)
     try:
         _check_size(path)
         if is_archive(path):

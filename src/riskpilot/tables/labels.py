@@ -42,8 +42,8 @@ def read_label_file(
         names = check_columns(source.name, list(source.types), columns, wanted, _PARTS)
         check_types(source, columns, names, wanted)
         selected = [
-            f"{name_cell(source, trial)} AS c",
-            f"{name_cell(source, example)} AS e",
+            f"{name_cell(trial)} AS c",
+            f"{name_cell(example)} AS e",
             *(f"{cell(source, name)} AS x{i}" for i, name in enumerate(names)),
         ]
         for i, name in enumerate(wanted.beside):

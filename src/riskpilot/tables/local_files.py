@@ -1,12 +1,27 @@
 """The files on this machine that a path or a glob means."""
 
 import glob
+import re
 from pathlib import Path
+from urllib.request import url2pathname
 
 from riskpilot.common import other_than_file, shown_safely
 from riskpilot.errors import TableError
 
 LEDGER = ".ledger.json"  # how the name of the ledger beside a table ends
+
+
+_FILE = re.compile(r"file:(//(localhost)?)?(?=/)", re.IGNORECASE)
+
+
+def local_path(path: str | Path) -> str | Path:
+    """Return the path that an address of a local file means; every other path as it is.
+
+    >>> local_path("file:///data/my%20losses.csv"), local_path("s3://data/losses.csv")
+    ('/data/my losses.csv', 's3://data/losses.csv')
+    """
+    start = _FILE.match(str(path))
+    return path if start is None else url2pathname(str(path)[start.end() :])
 
 
 def is_ledger(file: str) -> bool:
@@ -16,6 +31,7 @@ def is_ledger(file: str) -> bool:
 
 def local_files(path: str | Path) -> list[str]:
     """List the files that a path or a glob means, without ledgers; none for an address."""
+    path = local_path(path)
     try:
         if Path(path).is_file():
             return [str(path)]

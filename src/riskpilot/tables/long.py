@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from riskpilot.common import Array
-from riskpilot.errors import LeakageError, TableError
+from riskpilot.errors import TableError
 from riskpilot.tables.cells import cell, check_types, found_number, name_cell
 from riskpilot.tables.columns import SPLITS, Columns, Wanted, check_columns
-from riskpilot.tables.configurations import Configurations, read_configurations
-from riskpilot.tables.examples import draw_split, list_examples
-from riskpilot.tables.reading import SplitReader, rows_of_split
+from riskpilot.tables.examples import ID, Examples, draw_split, list_examples, read_examples
+from riskpilot.tables.reading import SplitReader
 from riskpilot.tables.sources import Source, identifier, open_source
+from riskpilot.tables.split_rows import SplitRows, rows_of_split
+from riskpilot.tables.survey import Survey, survey_rows
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,14 @@ class LongTable:
     """An open table.
 
     ``losses``: the names of its columns of losses. ``labels``: how the column of splits writes
-    each split; None where the splits were drawn.
+    each split; None where an example says by itself which split its rows are of.
     """
 
     source: Source
     columns: Columns
     wanted: Wanted
     losses: tuple[str, ...]
-    configurations: Configurations
+    survey: Survey
     labels: Mapping[str, Sequence[str] | None] = field(default_factory=dict)
 
     @property
@@ -46,28 +47,32 @@ class LongTable:
     @property
     def configs(self) -> tuple[dict[str, Any], ...]:
         """What the rows of losses stand for."""
-        return self.configurations.configs
+        return self.survey.configurations.configs
 
     def ids(self, split: str) -> Array | None:
         """The ids of the examples of a split, as texts; None where they have none."""
         if self.columns.example is None:
             return None
-        rows = self.source.ask(f"SELECT t FROM {split} ORDER BY code").fetchnumpy()["t"]
-        return np.asarray(rows, dtype=np.object_)
+        rows = self.source.ask(f"SELECT {ID} AS id FROM {split} ORDER BY code").fetchnumpy()
+        return np.asarray(rows["id"], dtype=np.object_)
 
-    def read(
-        self, split: str, *, rows: Sequence[int] | None = None, free: str | None = None
-    ) -> dict[str, Any]:
+    def drawn_from(self) -> str | None:
+        """Compute a digest of the examples whose split was drawn; None where it was given."""
+        if isinstance(self.columns.split, str):
+            return None
+        rows = self.source.ask(f"SELECT count(*), bit_xor(md5_number({ID})) FROM everything")
+        ((n, digest),) = rows.fetchall()
+        return f"{n:,} examples, {digest:032x}"
+
+    def read(self, split: str, *, rows: Sequence[int] | None = None) -> dict[str, Any]:
         """Read the losses of a split, and what stands beside them.
 
-        ``rows``: which configurations, in this order; all by default. ``free``: the column of the
-        free objective, which has shape (n,) where it is one number for each configuration.
-        A column that is empty throughout the split was not measured on it and is not there.
+        ``rows``: which configurations, in this order; all by default. The free objective has shape
+        (n,) where it is one number for each configuration. A column that is empty throughout the
+        split was not measured on it and is not there.
         """
-        reader = SplitReader(
-            self.source, self.configurations, split, self.labels[split], self.losses, self.wanted
-        )
-        return reader.read(self.losses, rows, free)
+        found = SplitRows(self.source, self.survey.configurations, split, self.labels[split])
+        return SplitReader(found, self.survey, self.losses, self.wanted).read(rows)
 
 
 @contextmanager
@@ -77,8 +82,11 @@ def open_table(table: Any, columns: Columns, wanted: Wanted) -> Iterator[LongTab
         losses = check_columns(source.name, list(source.types), columns, wanted)
         check_types(source, columns, losses, wanted)
         prepared = replace(_prepared(source, columns, losses, wanted), texts=source.texts)
-        configurations = _configurations(prepared, columns)
-        opened = LongTable(prepared, columns, wanted, losses, configurations)
+        survey = survey_rows(prepared, columns, wanted)
+        if not survey.alike:  # one example may be written in two ways
+            spelled = f"* REPLACE ({name_cell('e')} AS e)"
+            prepared.ask(f"CREATE OR REPLACE TEMP VIEW r AS SELECT {spelled} FROM {prepared.rows}")
+        opened = LongTable(prepared, columns, wanted, losses, survey)
         _check_spelling(opened)
         yield _with_splits(opened)
 
@@ -87,29 +95,40 @@ def _prepared(source: Source, columns: Columns, losses: Sequence[str], wanted: W
     """Bring the rows into one form, the view ``r``.
 
     c0, c1, ...: the cells of the configuration; e: the example; s: the split; x0, x1, ...: losses;
-    b0, b1, ...: what stands beside them.
+    b0, b1, ...: what stands beside them; f: the free objective, whose NaN need not be NULL.
     """
     selected = [f"{identifier(name)} AS c{i}" for i, name in enumerate(columns.config)]
     if isinstance(columns.split, str):
         selected.append(f"{identifier(columns.split)} AS s")
     if columns.example is not None:
-        selected.append(f"{name_cell(source, columns.example, always=False)} AS e")
+        selected.append(f"{identifier(columns.example)} AS e")
     for i, name in enumerate(losses):
         selected.append(f"{cell(source, name, turned=name in wanted.turned)} AS x{i}")
     for i, name in enumerate(wanted.beside):
         read = identifier(name) if name in wanted.texts else cell(source, name)
         selected.append(f"{read} AS b{i}")
+    free = _free_cell(source, wanted)
     has_ids = columns.example is not None
     if source.texts or source.relation is not None or not has_ids:
         try:
             source = source.stored(selected, keep_order=not has_ids)
         except TableError as error:
             raise found_number(source, (*losses, *wanted.numbers), error) from error
-        selected = ["*"]
+        selected, free = ["*"], "NULL" if wanted.free is None else f"x{losses.index(wanted.free)}"
     if not has_ids:
         source = _numbered(source, columns)
-    source.ask(f"CREATE TEMP VIEW r AS SELECT {', '.join(selected)} FROM {source.rows}")
+    listed = ", ".join([*selected, f"{free} AS f"])
+    source = replace(source, rows=f"(SELECT {listed} FROM {source.rows})")
+    source.ask(f"CREATE TEMP VIEW r AS FROM {source.rows}")
     return source
+
+
+def _free_cell(source: Source, wanted: Wanted) -> str:
+    """Write in SQL the free objective of a row, with NaN where a column of floats has it."""
+    if wanted.free is None:
+        return "NULL"
+    is_float = source.types[wanted.free] in ("FLOAT", "DOUBLE")
+    return identifier(wanted.free) if is_float else cell(source, wanted.free)
 
 
 def _numbered(source: Source, columns: Columns) -> Source:
@@ -119,24 +138,10 @@ def _numbered(source: Source, columns: Columns) -> Source:
     return source.stored(["* EXCLUDE (file_row_number)", number], keep_order=False)
 
 
-def _configurations(source: Source, columns: Columns) -> Configurations:
-    """Read the configurations of a table, in sorted order."""
-    n = len(columns.config)
-    values = ", ".join(f"c{i}" for i in range(n))
-    keys = ", ".join(f"CAST(c{i} AS VARCHAR)" for i in range(n))
-    rows = source.ask(f"SELECT {keys}, {values} FROM (SELECT DISTINCT {values} FROM r)").fetchall()
-    if not rows:
-        raise TableError(
-            f"{source.name!r} has columns but no rows. Give one row per configuration and example."
-        )
-    cells = [(row[:n], row[n:]) for row in rows]
-    return read_configurations(source.name, columns.config, cells, source.texts)
-
-
 def _check_spelling(table: LongTable) -> None:
     """Refuse one configuration under two names where examples have no ids: were they two, each
     example would count twice."""
-    twice = table.configurations.spelled_twice()
+    twice = table.survey.configurations.spelled_twice()
     if table.columns.example is None and twice is not None:
         one, other = (key[0] if len(key) == 1 else key for key in twice)
         raise TableError(
@@ -147,25 +152,29 @@ def _check_spelling(table: LongTable) -> None:
 
 def _with_splits(table: LongTable) -> LongTable:
     """List the examples of each split, drawing them where no column says which is which."""
-    columns, source = table.columns, table.source
+    columns, source, configurations = table.columns, table.source, table.survey.configurations
+    by_example: dict[str, Sequence[str] | None] = dict.fromkeys(SPLITS)
+    has_splits = isinstance(columns.split, str)
+    found = read_examples(source, configurations, table.wanted, has_splits)
     if not isinstance(columns.split, str):
         draw = secrets.randbits(53) if columns.draw is None else columns.draw
-        draw_split(source, table.configurations, table.wanted, columns.split, draw)
-        drawn: dict[str, Sequence[str] | None] = dict.fromkeys(SPLITS)
-        return replace(table, columns=replace(columns, draw=draw), labels=drawn)
-    labels = _split_labels(table)
+        draw_split(source, configurations, found, columns.split, draw)
+        return replace(table, columns=replace(columns, draw=draw), labels=by_example)
+    labels = _split_labels(table, found)
+    have_ids = columns.example is not None
     conditions = {split: rows_of_split(labels[split]) for split in SPLITS}
-    list_examples(source, table.configurations, table.wanted, conditions)
-    if columns.example is not None:
-        _check_shared(source)
-    return replace(table, labels=labels)
+    list_examples(source, configurations, found, conditions, have_ids=have_ids)
+    return replace(table, labels=by_example if table.survey.alike and have_ids else labels)
 
 
-def _split_labels(table: LongTable) -> dict[str, list[str]]:
+def _split_labels(table: LongTable, examples: Examples) -> dict[str, list[str]]:
     """Find how the column of splits writes each of the two."""
-    found = table.source.ask("SELECT CAST(s AS VARCHAR) FROM (SELECT DISTINCT s FROM r)").fetchall()
+    written = examples.labels
+    if not table.survey.alike:  # other configurations may write them otherwise
+        distinct = "SELECT CAST(s AS VARCHAR) FROM (SELECT DISTINCT s FROM r)"
+        written = tuple(label for (label,) in table.source.ask(distinct).fetchall())
     labels: dict[str, list[str]] = {split: [] for split in SPLITS}
-    for (label,) in found:
+    for label in written:
         name = str(label).strip().lower()
         if label is None or name not in labels:
             raise TableError(
@@ -180,19 +189,3 @@ def _split_labels(table: LongTable) -> dict[str, list[str]]:
                 f"what is tested, calibration to test it."
             )
     return labels
-
-
-def _check_shared(source: Source) -> None:
-    """Refuse ids that occur in both splits."""
-    row = source.ask(
-        "SELECT count(*), min(v.t) FROM validation v JOIN calibration c ON v.t = c.t"
-    ).fetchone()
-    assert row is not None
-    shared, first = row
-    if shared:
-        raise LeakageError(
-            f"{source.name!r}: validation and calibration must not share examples, but {shared} "
-            f"ids occur in both, such as {first!r}. Remove them from one of the two; if they are "
-            f"different examples that are counted from 0 in each split, give them ids of their "
-            f"own, or leave the column out."
-        )

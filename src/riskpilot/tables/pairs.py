@@ -12,6 +12,7 @@ from riskpilot.common import FloatArray
 from riskpilot.errors import TableError, shown
 from riskpilot.tables.cells import cell, name_cell
 from riskpilot.tables.configurations import parse_config
+from riskpilot.tables.local_files import local_path
 from riskpilot.tables.logs import check_examples, is_log, read_runs
 from riskpilot.tables.sources import Source, identifier, open_source
 
@@ -34,6 +35,7 @@ def read_pair(
     new: str | Path, reference: str | Path | None, columns: Sequence[str]
 ) -> tuple[OneRun, OneRun | None]:
     """Read some columns of two files, logs or tables, each of one configuration."""
+    new, reference = local_path(new), None if reference is None else local_path(reference)
     one = _read_one(new, columns)
     if reference is None:
         return one, None
@@ -63,7 +65,7 @@ def _read_one(path: str | Path, columns: Sequence[str]) -> OneRun:
         config = _config(source)
         read = ", ".join(cell(source, name) for name in columns)
         rows = source.ask(
-            f"SELECT {name_cell(source, 'example')}, {read} FROM {source.rows} ORDER BY 1"
+            f"SELECT {name_cell('example')}, {read} FROM {source.rows} ORDER BY 1"
         ).fetchall()
         repeated = (
             "repeats" in source.types

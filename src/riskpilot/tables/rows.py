@@ -46,7 +46,7 @@ def _read(source: Source, wanted: Wanted, names: Sequence[str]) -> dict[str, Arr
     ]
     for i, name in enumerate(texts):
         written = f"CAST({identifier(name)} AS VARCHAR)"
-        selected.append(f"{name_cell(source, name) if name in names else written} AS t{i}")
+        selected.append(f"{name_cell(name) if name in names else written} AS t{i}")
     order = f" ORDER BY {source.order}" if source.order else ""
     try:
         found = source.ask(f"SELECT {', '.join(selected)} FROM {source.rows}{order}").fetchnumpy()

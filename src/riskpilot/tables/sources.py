@@ -1,12 +1,13 @@
 """Where the rows of a table come from: files, globs, buckets, frames and relations, by DuckDB."""
 
 import csv
+import glob
 import gzip
 import re
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,8 @@ import duckdb
 from riskpilot.common import shown_safely
 from riskpilot.errors import TableError, shown
 from riskpilot.tables import logs
-from riskpilot.tables.local_files import is_ledger, no_table
+from riskpilot.tables.engine import own_connection, shared_connection
+from riskpilot.tables.local_files import is_ledger, local_path, no_table
 
 _KINDS = {
     ".csv": "csv",
@@ -28,8 +30,6 @@ _KINDS = {
 }
 _COMPRESSED = (".gz", ".zst")
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
-# DuckDB spills to disk what it cannot hold in this much memory.
-_MEMORY = "512MB"
 # What a CSV file is written in: never guessed, so that no value decides how others are read.
 _DIALECT = "auto_detect = false, delim = ',', quote = '\"', escape = '\"'"
 _LONGEST_HEADER = 1 << 18
@@ -81,9 +81,11 @@ class Source:
             except duckdb.Error as error:
                 raise self.unreadable(error) from error
         else:
-            self.ask(f"SET preserve_insertion_order = {keep_order}")
             by = f" ORDER BY {self.order}" if keep_order and self.order and not self.texts else ""
-            self.ask(f"COPY (SELECT {listed} FROM {self.rows}{by}) TO {text(str(path))}")
+            self.ask(
+                f"COPY (SELECT {listed} FROM {self.rows}{by}) TO {text(str(path))} "
+                f"(PRESERVE_ORDER {keep_order})"
+            )
         rows = f"read_parquet({text(str(path))}, file_row_number = true)"
         stored = replace(self, rows=rows, order="file_row_number", texts=False, relation=None)
         return replace(stored, types=_types(stored))
@@ -121,19 +123,19 @@ def column_names(table: Any) -> list[str]:
 @contextmanager
 def open_source(table: Any) -> Iterator[Source]:
     """Open a path, a frame or a relation; what is temporary goes when it is closed."""
-    with tempfile.TemporaryDirectory(prefix="riskpilot-") as folder:
-        spilled = str(Path(folder) / "spilled")
-        connection = duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": spilled})
-        try:
-            yield _opened(table, connection, Path(folder))
-        finally:
-            connection.close()
+    path = str(local_path(table)) if isinstance(table, str | Path) else None
+    is_small = path is None or (kind_of(path) == "parquet" and not is_address(path))
+    with (
+        tempfile.TemporaryDirectory(prefix="riskpilot-") as folder,
+        shared_connection() if is_small else own_connection() as connection,
+    ):
+        yield _opened(table if path is None else path, connection, Path(folder))
 
 
 def _opened(table: Any, connection: duckdb.DuckDBPyConnection, folder: Path) -> Source:
     """Find out what a table is, and which columns it has."""
-    if isinstance(table, str | Path):
-        return _open_path(str(table), connection, folder)
+    if isinstance(table, str):
+        return _open_path(table, connection, folder)
     if isinstance(table, duckdb.DuckDBPyRelation):
         _check_names("the relation", table.columns)
         types = dict(zip(table.columns, map(str, table.types), strict=True))
@@ -146,7 +148,9 @@ def _opened(table: Any, connection: duckdb.DuckDBPyConnection, folder: Path) -> 
             f"file, but this is a {type(table).__name__}: {shown(str(error))}. Convert it to one."
         ) from error
     source = Source("the frame", connection, "frame", {}, folder)
-    return replace(source, types=_types(source))
+    source = replace(source, types=_types(source))
+    _check_renamed(source, lambda: getattr(table, "column_names", getattr(table, "columns", ())))
+    return source
 
 
 def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -> Source:
@@ -164,14 +168,17 @@ def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -
         )
     if kind in (None, "json") and logs.are_logs(files):
         return _open_logs(source, files)
-    place = text(path) if files == [path] else f"[{', '.join(map(text, files))}]"
+    place = f"[{', '.join(map(_literally, files))}]"
     if kind == "parquet":
         source = replace(
             source,
             rows=f"read_parquet({place}, filename = 'riskpilot_file', file_row_number = true)",
             order="riskpilot_file, file_row_number",
         )
-        return replace(source, types=_types(source))
+        source = replace(source, types=_types(source))
+        names = f"SELECT name FROM parquet_schema({place})"
+        _check_renamed(source, lambda: [name for (name,) in source.ask(names).fetchall()])
+        return source
     _check_room(source, files)
     if kind == "json":
         sample = f"maximum_sample_files = {_SAMPLE_FILES}"
@@ -211,6 +218,11 @@ def _files(source: Source, path: str) -> list[str]:
     return found
 
 
+def _literally(file: str) -> str:
+    """Write the name of a file in SQL so that DuckDB takes no sign in it for a pattern."""
+    return text(file if is_address(file) else glob.escape(file))
+
+
 def _check_room(source: Source, files: Sequence[str]) -> None:
     """Refuse text that the disk cannot take: its rows are kept in a temporary file."""
     size = sum(Path(file).stat().st_size for file in files if not is_address(file))
@@ -228,7 +240,7 @@ def _first_line(source: Source, file: str) -> str:
     ending = Path(file).suffix.lower()
     if is_address(file) or ending == ".zst":  # what Python cannot open is DuckDB's
         row = source.ask(
-            f"SELECT line FROM read_csv({text(file)}, auto_detect = false, header = false, "
+            f"SELECT line FROM read_csv({_literally(file)}, auto_detect = false, header = false, "
             f"delim = {text(_NOT_A_LINE)}, quote = '', escape = '', "
             f"max_line_size = {_LONGEST_HEADER}, columns = {{'line': 'VARCHAR'}}) LIMIT 1"
         ).fetchone()
@@ -279,6 +291,19 @@ def _check_names(table: str, names: Sequence[str]) -> None:
                 f"{table!r} has two columns {two}. Give every column a name of its own, which "
                 f"differs from all others in more than capital letters."
             )
+
+
+def _check_renamed(source: Source, written: Callable[[], Collection[str]]) -> None:
+    """Refuse columns that capital letters alone tell apart: of error and Error, DuckDB calls the
+    second Error_1. ``written``: finds the names as they are written."""
+    by_small = {name.lower(): name for name in source.types}
+    for name in source.types:
+        second, _, number = name.rpartition("_")
+        first = by_small.get(second.lower())
+        if first is not None and number.isdigit():
+            names = written()
+            if second in names and name not in names:
+                _check_names(source.name, [first, second])
 
 
 def _types(source: Source) -> dict[str, str]:

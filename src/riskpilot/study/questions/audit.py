@@ -73,8 +73,8 @@ def _audit_long_table(
             )
         return verify(
             certificate,
-            validation=table.read("validation", free=problem.minimize),
-            calibration=table.read("calibration", rows=rows, free=problem.minimize),
+            validation=table.read("validation"),
+            calibration=table.read("calibration", rows=rows),
             configs=table.configs,
             seal=seal,
         )

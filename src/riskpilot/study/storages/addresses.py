@@ -15,6 +15,8 @@ __all__ = [
 
 SQLITE_FILES = (".db", ".sqlite", ".sqlite3")
 JOURNAL_FILES = (".log", ".journal")
+# How addresses of tables begin, which DuckDB reads; every other address is a storage's.
+_TABLES = ("file", "http", "https", "s3", "gs", "gcs", "r2", "az", "azure", "abfss", "hf")
 
 
 def is_storage(address: str) -> bool:
@@ -22,5 +24,10 @@ def is_storage(address: str) -> bool:
 
     >>> is_storage("sqlite:///adult.db"), is_storage("adult.db"), is_storage("losses.npz")
     (True, True, False)
+    >>> is_storage("s3://bucket/losses.parquet"), is_storage("file:///data/losses.csv")
+    (False, False)
     """
-    return "://" in address or Path(address).suffix.lower() in (*SQLITE_FILES, *JOURNAL_FILES)
+    scheme, is_url, _ = address.partition("://")
+    if is_url:
+        return scheme.lower() not in _TABLES
+    return Path(address).suffix.lower() in (*SQLITE_FILES, *JOURNAL_FILES)
