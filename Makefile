@@ -76,7 +76,7 @@ build: $(VENV)/.installed-test  ## wheel and sdist into dist/
 release-check: $(VENV)/.installed-test  ## install wheel and sdist elsewhere; run README, examples, commands there
 	$(BIN)/python -m tools.release_check
 
-release-check-fast: $(VENV)/.installed-test  ## the same with the wheel alone, as the long tests do
+release-check-fast: $(VENV)/.installed-test  ## the same in one environment, as the tests do
 	$(BIN)/python -m tools.release_check --fast
 
 lint: $(VENV)/.installed-test  ## style, types and the one-way flow of imports

@@ -2,40 +2,33 @@
 
 ``python -m tools.release_check`` builds both, installs each in an empty environment in a folder of
 its own outside the repository, and runs there the README's code, the examples and every command.
-Anything that is missing ends it with an error. ``--fast`` tries the wheel alone.
+Anything that is missing ends it with an error. ``--fast`` builds another wheel from the sdist,
+which has to contain what the first one does, so that one environment speaks for both.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import venv
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TAKEN_ALONG = ("README.md", "examples", "tests/docs/pages.py", "tests/docs/readme_setup.py")
+TAKEN_ALONG = (
+    "README.md",
+    "examples",
+    "tests/docs/pages.py",
+    "tests/docs/readme_setup.py",
+    "tools/tryout.py",
+)
 # What these examples import comes with extras; all others run with the package alone.
 EXTRAS_OF_EXAMPLES = {"mapie_side_by_side": "bench", "mlflow_runs": "mlflow"}
-README = """
-from pathlib import Path
-import pages, readme_setup
-names = {"__name__": "page", **readme_setup.prepare()}
-for block in pages.blocks_of(Path("README.md")):
-    if block.language == "python":
-        exec(compile(block.code, "README.md", "exec"), names)
-    elif block.language == "bash":
-        for line in pages.shell_lines(block.code):
-            if line.startswith("riskpilot "):
-                print(line)
-"""
-COMMANDS = """
-import typer
-from riskpilot.cli.app import app
-print(*typer.main.get_command(app).commands)
-"""
 # One call of every command on what the README's code has left, with its exit code. Some lack what
 # they need, such as an extra, a task or a file, and end with one sentence.
 CALLS: dict[str, tuple[list[str], int]] = {
@@ -60,51 +53,65 @@ class ReleaseError(Exception):
     """Something that a user would miss, in one sentence."""
 
 
-def build(folder: Path) -> tuple[Path, Path]:
-    """Build the wheel and the sdist, and return where they are."""
-    command = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder)]
-    _run(command, ROOT, "The package cannot be built")
-    return next(folder.glob("*.whl")), next(folder.glob("*.tar.gz"))
+def build(folder: Path, place: Path = ROOT, targets: tuple[str, ...] = ("sdist", "wheel")) -> None:
+    """Build packages from the source at a place into a folder."""
+    chosen = [word for target in targets for word in ("--target", target)]
+    command = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder), *chosen]
+    _run(command, place, "The package cannot be built")
+
+
+def check_same(wheel: Path, sdist: Path, folder: Path) -> None:
+    """Build a wheel from the sdist alone, and compare it with the wheel of the repository."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder / "source", filter="data")
+    (source,) = (folder / "source").iterdir()
+    build(folder / "again", source, ("wheel",))
+    again = _contents(folder / "again" / wheel.name)
+    odd = sorted({name for name, _ in _contents(wheel).items() ^ again.items()})
+    if odd:
+        raise ReleaseError(
+            f"The wheel and the sdist contain the same package, but they differ in "
+            f"{', '.join(odd[:5])}. See [tool.hatch.build.targets] in pyproject.toml."
+        )
+
+
+def _contents(wheel: Path) -> dict[str, int]:
+    """Return the check sum of every file in a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {file.filename: file.CRC for file in archive.infolist()}
 
 
 def check(package: Path, extras: str, folder: Path) -> None:
     """Install a package in an empty environment, and run the README, examples and commands."""
     begin = time.monotonic()
-    venv.create(folder / "environment", with_pip=True)
-    programs = folder / "environment" / ("Scripts" if os.name == "nt" else "bin")
-    python = str(programs / "python")
-    install = [python, "-m", "pip", "install", "-q", "-c", str(ROOT / "constraints.txt")]
-    _run([*install, f"{package}{extras}"], folder, f"{package.name} cannot be installed")
+    python = install(f"{package}{extras}", folder)
     place = folder / "place"
     place.mkdir()
     for name in TAKEN_ALONG:
         source, target = ROOT / name, place / Path(name).name
         shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
-    lines = _run([python, "-c", README], place, "The README's code fails").splitlines()
-    for line in (line for line in lines if line.startswith("riskpilot ")):
-        _run(f"{programs / 'riskpilot'} {line.removeprefix('riskpilot ')}", place, "The README")
-    for example in sorted((place / "examples").glob("*.py")):
-        extra = EXTRAS_OF_EXAMPLES.get(example.stem)
-        if extra is None or extra in extras:
-            _run([python, str(example)], place, f"The example {example.name} fails")
-    check_commands(programs, place)
+    left_out = [name for name, extra in EXTRAS_OF_EXAMPLES.items() if extra not in extras]
+    task = json.dumps({"left_out": left_out, "calls": CALLS})
+    _run([str(python), "tryout.py", task], place, f"What users do with {package.name} fails")
+    check_names((place / "commands.txt").read_text().split())
     print(f"{package.name}: complete, in {time.monotonic() - begin:.0f} seconds")
 
 
-def check_commands(programs: Path, place: Path) -> None:
-    """Call every command, with ``--help`` and with the arguments of its call here."""
-    (place / "answers.csv").write_text(
-        "example,accuracy\n" + "".join(f"e{i},{int(i % 9 > 0)}\n" for i in range(900))
+def install(requirement: str, folder: Path) -> Path:
+    """Install what is asked for in an empty environment, and return its Python.
+
+    The environment has not even pip, and nothing is compiled that is not imported later: both
+    would take longer than the rest.
+    """
+    venv.create(folder / "environment")
+    python = folder / "environment" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--no-compile"]
+    complaint = (
+        f"{Path(requirement).name} cannot be installed with what it needs, which comes from a "
+        f"package registry (is there a network?)"
     )
-    (place / "labels.csv").write_text("error\n" + "0\n" * 50)
-    names = _run([str(programs / "python"), "-c", COMMANDS], place, "The commands").split()
-    check_names(names)
-    # A certificate is verified and watched after it was made.
-    for name in sorted(names, key=lambda name: name in ("verify", "watch")):
-        program = [str(programs / "riskpilot"), name]
-        _run([*program, "--help"], place, f"riskpilot {name} --help fails")
-        arguments, code = CALLS[name]
-        _run([*program, *arguments], place, f"riskpilot {name} fails", code)
+    _run([*pip, "-c", str(ROOT / "constraints.txt"), requirement], folder, complaint)
+    return python
 
 
 def check_names(names: list[str]) -> None:
@@ -118,21 +125,15 @@ def check_names(names: list[str]) -> None:
         )
 
 
-def _run(command: list[str] | str, place: Path, complaint: str, code: int = 0) -> str:
+def _run(command: list[str], place: Path, complaint: str) -> str:
     """Run a command without anything of this environment, and return what it prints."""
     outside = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(
-        command,
-        cwd=place,
-        env=outside,
-        shell=isinstance(command, str),
-        capture_output=True,
-        text=True,
-        check=False,
+        command, cwd=place, env=outside, capture_output=True, text=True, check=False
     )
-    if done.returncode != code or "Traceback" in done.stderr:
+    if done.returncode != 0 or "Traceback" in done.stderr:
         raise ReleaseError(
-            f"{complaint}: exit code {done.returncode}, not {code}.\n{command}\n"
+            f"{complaint}: exit code {done.returncode}.\n{' '.join(command)}\n"
             f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
         )
     return done.stdout
@@ -141,12 +142,14 @@ def _run(command: list[str] | str, place: Path, complaint: str, code: int = 0) -
 def main(arguments: list[str] | None = None) -> int:
     """Check both packages; the sdist with the extras that examples need."""
     parser = argparse.ArgumentParser(prog="python -m tools.release_check", description=__doc__)
-    parser.add_argument("--fast", action="store_true", help="the wheel alone")
+    parser.add_argument("--fast", action="store_true", help="one environment for both")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="riskpilot-release-") as name:
         folder = Path(name)
         try:
-            wheel, sdist = build(folder / "dist")
+            build(folder / "dist")
+            wheel, sdist = next(folder.glob("dist/*.whl")), next(folder.glob("dist/*.tar.gz"))
+            check_same(wheel, sdist, folder)
             packages = [(wheel, "")] if options.fast else [(wheel, ""), (sdist, "[bench,mlflow]")]
             for package, extras in packages:
                 alone = folder / package.suffix.strip(".")

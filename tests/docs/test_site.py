@@ -77,6 +77,61 @@ def test_code_is_not_clipped_and_a_phone_does_not_scroll_sideways(site, chrome):
             assert not phone_["sideways"], page
 
 
+# Figures, and what the names of rows measure once a table was scrolled to its end.
+ON_A_PHONE = """
+const shown = (each) => ({width: each.getBoundingClientRect().width,
+                          left: each.getBoundingClientRect().left});
+const tables = [...document.querySelectorAll('table[data-numbers]')];
+tables.forEach((each) => { each.closest('.md-typeset__scrollwrap').scrollLeft = 9999; });
+return {figures: [...document.querySelectorAll('img[src*="figures/"]')].map(shown),
+        names: tables.map((each) => shown(each.querySelector('td')))};
+"""
+
+
+@pytest.mark.browser
+def test_figures_and_rows_of_every_task_can_be_read_on_a_phone(site, chrome):
+    pages = sorted((site / "experiments" / "tasks").glob("*.html"))
+    assert len(pages) > 5
+    with site_speed.served(site) as address:
+        for page in pages:
+            place = f"{address}/experiments/tasks/{page.name}"
+            assert not site_speed.laid_out(chrome, place, site_speed.PHONE)["sideways"], page.name
+            found = chrome.execute_script(ON_A_PHONE)
+            assert found["figures"]
+            assert found["names"]
+            # Letters of 8 points on a figure of 11 inches; one as wide as the phone had a third.
+            assert all(one["width"] >= 800 for one in found["figures"]), page.name
+            assert all(one["width"] >= 90 and one["left"] >= 0 for one in found["names"]), page.name
+
+
+# Colours of a sheet, and tables that reach beyond it.
+ON_PAPER = """
+const style = getComputedStyle(document.documentElement);
+const beyond = (each) => each.getBoundingClientRect().right > document.body.clientWidth
+    || each.scrollWidth > each.clientWidth + 1;
+return {scheme: document.body.dataset.mdColorScheme, background: style.backgroundColor,
+        colours: getComputedStyle(document.body).colorScheme,
+        filters: [...document.images].map((each) => getComputedStyle(each).filter),
+        cut: [...document.querySelectorAll('.md-content table')].filter(beyond).length};
+"""
+SHEET = 605  # pixels between the margins of a sheet of A4
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "page", ["experiments/tasks/fairness", "experiments/tasks/vae", "compares"]
+)
+def test_a_page_is_printed_on_white_with_every_column(site, chrome, page):
+    browser.view(chrome, SHEET)
+    with site_speed.served(site) as address, browser.paper(chrome, "dark"):
+        chrome.get(f"{address}/{page}.html")
+        browser.wait(chrome, lambda c: c.execute_script(ON_PAPER)["scheme"] == "slate", 60)
+        found = chrome.execute_script(ON_PAPER)
+    assert (found["background"], found["colours"]) == ("rgb(255, 255, 255)", "light")
+    assert set(found["filters"]) <= {"none"}
+    assert found["cut"] == 0
+
+
 @pytest.mark.browser
 def test_the_search_box_is_there_and_finds_a_name_on_pages_from_disk(site, chrome):
     browser.view(chrome, site_speed.WIDE)

@@ -51,10 +51,10 @@ def peak_of_select(study):
 
 
 def test_memory_of_a_selection_does_not_grow_with_the_trials_that_are_no_candidates(tmp_path):
-    (few, small), (many, large) = (peak_of_select(study_of(tmp_path, n)) for n in (100, 400))
+    (few, small), (many, large) = (peak_of_select(study_of(tmp_path, n)) for n in (40, 140))
     assert few == many == CANDIDATES
-    # What 300 more trials say openly is read, but not even a byte for each of their losses.
-    assert large - small < 300 * 2 * M / 2
+    # What 100 more trials say openly is read, but not even a byte for each of their losses.
+    assert large - small < 100 * 2 * M / 2
 
 
 def test_a_selection_needs_little_more_than_the_losses_of_its_candidates(monkeypatch, tmp_path):

@@ -1,12 +1,7 @@
 """Workers that do the same thing at the same moment: one does it, and the others find it done."""
 
 import itertools
-import os
-import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import optuna
 import pytest
@@ -14,74 +9,14 @@ import pytest
 import riskpilot as rp
 from riskpilot.study.storages import get_trial, set_trial_state
 from tests.durability.cases import PROBLEM, evaluate, evaluation
+from tests.durability.turns import adopt, at_once, begin, create, tell
 
 BY_HAND = pytest.mark.filterwarnings("ignore:Heartbeat of storage:UserWarning")
-_ROOT = Path(__file__).resolve().parents[2]
-_BEGIN = """
-import sys, time
-from pathlib import Path
-import optuna, riskpilot as rp
-from tests.durability.cases import PROBLEM, evaluation
-optuna.logging.set_verbosity(optuna.logging.ERROR)
-storage, artifact_store, flag = sys.argv[1:4]
-place = {"storage": storage, "artifact_store": artifact_store or None, "study_name": "s"}
-print("ready", flush=True)
-while not Path(flag).exists():
-    time.sleep(0.001)
-"""
-_CREATE = """
-study = rp.create_study(PROBLEM, safe={"x": 0.0}, load_if_exists=True, **place)
-print("made", rp.study.settings_of(study)["seed"])
-"""
-_TELL = """
-study = rp.load_study(**place)
-for number in range(len(study.trials)):
-    try:
-        rp.tell(study, number, evaluation(float(sys.argv[4])))
-        print("told", number)
-    except rp.StudyError as error:
-        assert "is complete" in str(error), error
-"""
-_ADOPT = """
-plain = optuna.load_study(study_name="plain", storage=sys.argv[4])
-def losses(trial):
-    print("losses", trial.number, flush=True)
-    time.sleep(0.05)
-    return evaluation(trial.params["x"])
-rp.adopt(plain, PROBLEM, losses, **place)
-print("done")
-"""
-
-
-def begin(script, place, flag, *arguments):
-    """Start a worker that waits for a flag."""
-    artifacts = str(place.get("artifact_store", ""))
-    command = [sys.executable, "-c", _BEGIN + script, str(place["storage"]), artifacts, str(flag)]
-    environment = {**os.environ, "PYTHONPATH": f"{_ROOT / 'src'}:{_ROOT}"}
-    worker = subprocess.Popen(
-        [*command, *arguments],
-        cwd=_ROOT,
-        env=environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    assert worker.stdout.readline() == "ready\n"
-    return worker
-
-
-def at_once(script, place, flag, arguments):
-    """Run workers that begin at the same moment, and return the lines that each of them wrote."""
-    workers = [begin(script, place, flag, *one) for one in arguments]
-    flag.touch()
-    written = [worker.communicate(timeout=120)[0] for worker in workers]
-    assert [worker.returncode for worker in workers] == [0] * len(workers), written
-    return [text.splitlines() for text in written]
 
 
 @pytest.mark.parametrize("attempt", range(2))
 def test_workers_that_make_the_same_study_get_one(storage, tmp_path, attempt):
-    written = at_once(_CREATE, storage, tmp_path / "flag", [()] * 4)
+    written = at_once(create, storage, tmp_path / "flag", [()] * 4)
     assert len({tuple(lines) for lines in written}) == 1  # all of them have the same seed
     study = rp.load_study(**storage, study_name="s")
     assert len(study.trials) == 1  # the safe configuration was queued once
@@ -93,7 +28,7 @@ def test_of_workers_that_tell_the_same_trial_one_is_heard(storage, tmp_path):
     study = rp.create_study(PROBLEM, seed=0, **storage, study_name="s")
     for _ in range(6):
         study.ask().suggest_float("x", 0, 1)
-    written = at_once(_TELL, storage, tmp_path / "flag", [("0.25",), ("0.5",), ("0.75",)])
+    written = at_once(tell, storage, tmp_path / "flag", [(0.25,), (0.5,), (0.75,)])
     assert sorted(itertools.chain(*written)) == [f"told {number}" for number in range(6)]
     for trial in rp.load_study(**storage, study_name="s").trials:
         assert trial.user_attrs["riskpilot:record"]["free"] == trial.values[-1]
@@ -141,7 +76,7 @@ def adopted_once(storage):
 def test_two_adoptions_at_once_count_nothing_twice(storage, plain, tmp_path, made_before):
     if made_before:
         rp.create_study(PROBLEM, **storage, study_name="s")
-    written = at_once(_ADOPT, storage, tmp_path / "flag", [(plain,)] * 2)
+    written = at_once(adopt, storage, tmp_path / "flag", [(plain,)] * 2)
     lines = list(itertools.chain(*written))
     assert lines.count("done") == 2
     assert sorted(lines) == sorted(["done"] * 2 + [f"losses {number}" for number in range(8)])
@@ -152,13 +87,13 @@ def test_an_adoption_that_is_killed_again_and_again_goes_on(storage, plain, tmp_
     flag = tmp_path / "flag"
     flag.touch()
     for lines in (1, 3, 2):
-        worker = begin(_ADOPT, storage, flag, plain)
+        worker = begin(adopt, storage, flag, plain)
         for _ in range(lines):
-            assert worker.stdout.readline().startswith("losses")
+            assert worker.line().startswith("losses")
         time.sleep(0.03 * lines)
-        worker.send_signal(signal.SIGKILL)
-        worker.communicate()
-    at_once(_ADOPT, storage, flag, [(plain,)] * 2)
+        worker.process.kill()
+        worker.rest()
+    at_once(adopt, storage, flag, [(plain,)] * 2)
     assert adopted_once(storage)
 
 

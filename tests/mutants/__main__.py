@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -176,15 +177,15 @@ class Copy:
         if not where.startswith(str(folder)):
             raise RuntimeError(f"The tests would not see the mutants: riskpilot comes from {where}")
 
-    def compile(self) -> None:
-        """Compile the package and its tests once, for all mutants.
+    def compile(self, tests: Iterable[str] = ("tests",)) -> None:
+        """Compile the package and these tests once, for all mutants.
 
         What is compiled of the package goes by the content of its files: of two files of one second
         and size, one would be stale. Tests do not change.
         """
         kept = ("--invalidation-mode", "checked-hash", "-f", "src")
         self._python("-m", "compileall", "-q", *kept, seconds=600)
-        self._python("-m", "pytest", *OPTIONS, "--collect-only", "tests", seconds=600)
+        self._python("-m", "pytest", *OPTIONS, "--collect-only", *tests, seconds=600)
         self._environment["PYTHONDONTWRITEBYTECODE"] = "1"
 
     def killer(

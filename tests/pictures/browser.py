@@ -64,6 +64,17 @@ def colour_scheme(chrome, name):
     )
 
 
+@contextlib.contextmanager
+def paper(chrome, scheme):
+    """What would be printed by a reader whose screen has this colour scheme."""
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": features})
+    try:
+        yield
+    finally:
+        chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
 def view(chrome, width, height=900, *, mobile=False):
     chrome.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",

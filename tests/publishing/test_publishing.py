@@ -1,11 +1,15 @@
 """What publishing needs: workflows that name what there is, and versions that are pinned."""
 
+import ast
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -71,6 +75,41 @@ def test_folders_that_the_makefile_names_are_there() -> None:
     core = re.search(r"^CORE := (.*)$", text_of("Makefile"), re.MULTILINE)
     assert core is not None
     assert all((ROOT / folder).is_dir() for folder in core[1].split())
+
+
+def imported(path: Path, known: set[str]) -> set[str]:
+    """Add what a file cannot be loaded without, and what those of it need that are our own."""
+    for statement in ast.parse(path.read_text("utf-8")).body:
+        if not isinstance(statement, ast.Import | ast.ImportFrom | ast.With):
+            continue
+        for node in ast.walk(statement):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [one.name for one in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
+            for name in {*names} - known:
+                known.add(name)
+                place = ROOT / "src" / name.replace(".", "/")
+                for file in (place.with_suffix(".py"), place / "__init__.py"):
+                    if file.exists():
+                        imported(file, known)
+    return known
+
+
+def test_the_tests_of_the_core_need_no_extra_but_that_of_tests() -> None:
+    project = tomllib.loads(text_of("pyproject.toml"))["project"]
+    lines = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    there = {line.partition("==")[0] for line in constraints.pinned(map(Requirement, lines))}
+    packages = packages_distributions()
+    core = re.search(r"^CORE := (.*)$", text_of("Makefile"), re.MULTILINE)
+    assert core is not None
+    known: set[str] = set()
+    for file in (file for folder in core[1].split() for file in (ROOT / folder).rglob("*.py")):
+        before = {*known}
+        for name in imported(file, known) - before:
+            owners = {canonicalize_name(one) for one in packages.get(name.partition(".")[0], ())}
+            assert not owners or owners & {*there, "riskpilot"}, f"{file.name} imports {name}"
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
@@ -143,15 +182,21 @@ def test_a_release_is_tried_with_every_example() -> None:
     assert release_check.EXTRAS_OF_EXAMPLES.keys() <= names
 
 
-@pytest.mark.long
-def test_the_wheel_is_complete_in_an_empty_environment() -> None:
-    assert release_check.main(["--fast"]) == 0
+def test_a_release_is_complete_in_an_empty_environment(capfd: pytest.CaptureFixture[str]) -> None:
+    ended = release_check.main(["--fast"])
+    assert ended == 0, capfd.readouterr().err
 
 
-def test_a_fast_check_tries_the_wheel_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fast_check_installs_the_wheel_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[tuple[str, str]] = []
-    built = (Path("a.whl"), Path("a.tar.gz"))
-    monkeypatch.setattr(release_check, "build", lambda folder: built)
+
+    def build(folder: Path) -> None:
+        folder.mkdir()
+        for name in ("a.whl", "a.tar.gz"):
+            (folder / name).touch()
+
+    monkeypatch.setattr(release_check, "build", build)
+    monkeypatch.setattr(release_check, "check_same", lambda *_: None)
     monkeypatch.setattr(
         release_check, "check", lambda package, extras, _: tried.append((package.name, extras))
     )
@@ -159,6 +204,36 @@ def test_a_fast_check_tries_the_wheel_alone(monkeypatch: pytest.MonkeyPatch) -> 
     assert tried == [("a.whl", "")]
     assert release_check.main([]) == 0
     assert tried[1:] == [("a.whl", ""), ("a.tar.gz", "[bench,mlflow]")]
+
+
+def test_a_file_that_the_sdist_lacks_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def wheel(folder: Path, files: dict[str, str]) -> Path:
+        folder.mkdir()
+        with zipfile.ZipFile(folder / "a.whl", "w") as archive:
+            for name, text in files.items():
+                archive.writestr(name, text)
+        return folder / "a.whl"
+
+    first = wheel(tmp_path / "dist", {"same.py": "1", "changed.py": "1", "lost.py": "1"})
+    (tmp_path / "a-0.1").mkdir()
+    with tarfile.open(tmp_path / "a.tar.gz", "w") as archive:
+        archive.add(tmp_path / "a-0.1", "a-0.1")
+    second = {"same.py": "1", "changed.py": "2"}
+    monkeypatch.setattr(release_check, "build", lambda folder, *_: wheel(folder, second))
+    with pytest.raises(release_check.ReleaseError, match=r"differ in changed\.py, lost\.py\."):
+        release_check.check_same(first, tmp_path / "a.tar.gz", tmp_path)
+
+
+def test_a_registry_that_cannot_be_reached_is_said_in_the_first_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    with pytest.raises(release_check.ReleaseError, match=r"^optuna cannot be .*a network\?"):
+        release_check.install("optuna", tmp_path)
 
 
 @pytest.mark.parametrize(

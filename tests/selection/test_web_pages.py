@@ -149,6 +149,17 @@ def test_print_is_light_and_whole(show):
     assert paper(chrome)[1] == "#16191d"  # and back again on the screen
 
 
+def test_bars_are_printed_where_backgrounds_are_not_and_no_card_is_cut(show):
+    chrome = show("search", width=717)
+    with browser.paper(chrome, "light"):
+        adjusted = (
+            "return getComputedStyle(document.querySelector('.scale .mean')).printColorAdjust"
+        )
+        assert chrome.execute_script(adjusted) == "exact"
+        right = "return document.querySelector('.card:last-child').getBoundingClientRect().right"
+        assert chrome.execute_script(right) <= 717 - 1
+
+
 def test_saved_certificate_is_the_certificate(show, search):
     chrome = show("search")
     link = chrome.execute_script("return document.querySelector('a.save').href")

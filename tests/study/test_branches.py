@@ -6,7 +6,8 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 import riskpilot as rp
-from riskpilot.dashboard import study_figure
+from riskpilot.plots import search_plane
+from riskpilot.study import search_so_far
 from riskpilot.study.as_tables import study_losses
 from riskpilot.study.kept.trials import study_space, trials_of
 from riskpilot.study.proposals import best_new_point
@@ -294,7 +295,7 @@ def test_status_and_pictures_know_a_tree(study, tmp_path):
     outline = study.sampler.snapshot(study, PROBLEM)
     assert outline is not None
     assert sum(outline.pool) == 15
-    drawn = {trace.name for trace in study_figure(study).data}
+    drawn = {trace.name for trace in search_plane(*search_so_far(study)).data}
     assert {"region of interest", "initial", "proposed", "reference point"} <= drawn
     report = rp.select(study).report(tmp_path / "report.html").read_text()
     assert "smoothed over neighbouring configurations" in report
