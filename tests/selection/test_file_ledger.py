@@ -113,7 +113,9 @@ def test_a_drawn_split_is_drawn_once(tmp_path: Path) -> None:
     one, other = ask(path, 0.2, split=0.5), ask(path, 0.15, split=0.5)
     assert one.certificate.table == other.certificate.table
     assert ask(path, 0.2, split=0.5).certificate.digest == one.certificate.digest
-    assert ask(path, 0.2, split=0.4).certificate.n_validation == 160
+    with pytest.raises(TableError, match=r"drawn with a share of 0\.5 .* now it is 0\.4"):
+        ask(path, 0.2, split=0.4)
+    assert ask(path, 0.2, split=0.4, seed=3).certificate.n_validation == 160
 
 
 def test_no_ledger_is_kept_where_none_is_wanted(tmp_path: Path) -> None:

@@ -156,10 +156,23 @@ def use_of(entry: Mapping[str, Any]) -> Use:
 
 
 def recorded_draw(path: Path, table: Mapping[str, Any]) -> int | None:
-    """Find the seed with which the examples of a table were drawn before, for the same share."""
-    draws = (known.get("draw") for known in _known(path, table, ("example", "split")))
-    draw = next(draws, None)
-    return int(draw) if draw is not None else None
+    """Find the seed with which the examples of a table were drawn before.
+
+    Another share than before is refused: it would move examples from one split to the other.
+    """
+    drawn = (known for known in _known(path, table, ("example",)) if known.get("draw") is not None)
+    first = next(drawn, None)
+    if first is None:
+        return None
+    if first["split"] != table["split"]:
+        raise TableError(
+            f"An example stays in the split that it was drawn for, and the examples of this table "
+            f"were drawn with a share of {first['split']:g} for validation, but now it is "
+            f"{table['split']:g}. Ask with split={first['split']:g}, or give the split in a "
+            f"column; another seed= draws anew, and then calibration examples may have been looked "
+            f"at before."
+        )
+    return int(first["draw"])
 
 
 def check_draw(path: Path, file: str, table: Mapping[str, Any], drawn_from: str) -> None:

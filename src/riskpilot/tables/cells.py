@@ -57,8 +57,21 @@ def name_cell(name: str) -> str:
     be joined or refused; if they were taken for two, an example could be in both splits.
     """
     written = f"CAST({identifier(name)} AS VARCHAR)"
-    whole = f"regexp_replace({written}, '^(-?[0-9]+)[.]0+$', '\\1')"
+    no_sign = f"regexp_replace({written}, '^-(0+[.]0+)$', '\\1')"
+    whole = f"regexp_replace({no_sign}, '^(-?[0-9]+)[.]0+$', '\\1')"
     return f"CASE WHEN contains({written}, '.0') THEN {whole} ELSE {written} END"
+
+
+def named_by(source: Source, name: str) -> str:
+    """Write in SQL a column that names configurations or examples, as it is.
+
+    Of floats, 0 and -0 are one name, which DuckDB writes in two ways, and NaN is none.
+    """
+    column, kind = identifier(name), source.types[name]
+    if kind not in _FLOATS:
+        return column
+    zero = f"CAST(0 AS {kind})"
+    return f"CASE WHEN isnan({column}) THEN NULL WHEN {column} = 0 THEN {zero} ELSE {column} END"
 
 
 def cell(source: Source, name: str, *, turned: bool = False) -> str:

@@ -83,16 +83,17 @@ def read_configurations(
 def _written_otherwise(
     columns: Sequence[str], cells: Sequence[tuple[Key, tuple[Any, ...]]]
 ) -> set[str]:
-    """Find the columns in which a text is a number with zeros at its end, such as 1.10.
+    """Find the columns of which a text is no number, or one with zeros at its end, such as 1.10.
 
-    Such a text may name a version, and 1.10 is another one than 1.1. So the texts of the column
-    stay as they are written.
+    Where one text of a column is a name, all are: 12e45 may be a hash beside 7f3a2, and 007 another
+    name than 7. Such a text as 1.10 may name a version, another one than 1.1.
     """
     return {
         name
         for _, values in cells
         for name, value in zip(columns, values, strict=True)
-        if isinstance(value, str) and _ZEROS.fullmatch(value.strip())
+        if isinstance(value, str)
+        and (_ZEROS.fullmatch(value.strip()) or not isinstance(_parsed(value), int | float | dict))
     }
 
 

@@ -14,6 +14,9 @@ import duckdb
 
 # DuckDB spills to disk what it cannot hold in this much memory.
 _MEMORY = "512MB"
+# Of columns of any objects in pandas, DuckDB would guess the type from the first 1,000 rows, and
+# make the others fit.
+_OBJECTS_LOOKED_AT = 2**31 - 1
 
 
 @contextmanager
@@ -99,5 +102,10 @@ def _engine(process: int) -> _Engine:
 def _start(spilled: Path, **settings: int) -> duckdb.DuckDBPyConnection:
     """Start a DuckDB that has nothing on disk but what it spills."""
     return duckdb.connect(
-        config={"memory_limit": _MEMORY, "temp_directory": str(spilled), **settings}
+        config={
+            "memory_limit": _MEMORY,
+            "temp_directory": str(spilled),
+            "pandas_analyze_sample": _OBJECTS_LOOKED_AT,
+            **settings,
+        }
     )

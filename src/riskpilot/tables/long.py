@@ -15,7 +15,7 @@ import numpy as np
 
 from riskpilot.common import Array
 from riskpilot.errors import TableError
-from riskpilot.tables.cells import cell, check_types, found_number, name_cell
+from riskpilot.tables.cells import cell, check_types, found_number, name_cell, named_by
 from riskpilot.tables.columns import SPLITS, Columns, Wanted, check_columns
 from riskpilot.tables.examples import ID, Examples, draw_split, list_examples, read_examples
 from riskpilot.tables.reading import SplitReader
@@ -97,11 +97,11 @@ def _prepared(source: Source, columns: Columns, losses: Sequence[str], wanted: W
     c0, c1, ...: the cells of the configuration; e: the example; s: the split; x0, x1, ...: losses;
     b0, b1, ...: what stands beside them; f: the free objective, whose NaN need not be NULL.
     """
-    selected = [f"{identifier(name)} AS c{i}" for i, name in enumerate(columns.config)]
+    selected = [f"{named_by(source, name)} AS c{i}" for i, name in enumerate(columns.config)]
     if isinstance(columns.split, str):
         selected.append(f"{identifier(columns.split)} AS s")
     if columns.example is not None:
-        selected.append(f"{identifier(columns.example)} AS e")
+        selected.append(f"{named_by(source, columns.example)} AS e")
     for i, name in enumerate(losses):
         selected.append(f"{cell(source, name, turned=name in wanted.turned)} AS x{i}")
     for i, name in enumerate(wanted.beside):

@@ -19,7 +19,7 @@ from riskpilot.common import shown_safely
 from riskpilot.errors import TableError, shown
 from riskpilot.tables import logs
 from riskpilot.tables.engine import own_connection, shared_connection
-from riskpilot.tables.local_files import is_ledger, local_path, no_table
+from riskpilot.tables.local_files import is_ledger, local_files, local_path, no_table
 
 _KINDS = {
     ".csv": "csv",
@@ -32,6 +32,8 @@ _COMPRESSED = (".gz", ".zst")
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
 # What a CSV file is written in: never guessed, so that no value decides how others are read.
 _DIALECT = "auto_detect = false, delim = ',', quote = '\"', escape = '\"'"
+# DuckDB would take the value of a column from a folder that is called name=value.
+_AS_WRITTEN = "hive_partitioning = false"
 _LONGEST_HEADER = 1 << 18
 # The columns of JSON are those of the first files; DuckDB holds 32 MiB of each of them at once.
 _SAMPLE_FILES = 4
@@ -86,7 +88,7 @@ class Source:
                 f"COPY (SELECT {listed} FROM {self.rows}{by}) TO {text(str(path))} "
                 f"(PRESERVE_ORDER {keep_order})"
             )
-        rows = f"read_parquet({text(str(path))}, file_row_number = true)"
+        rows = f"read_parquet({text(str(path))}, file_row_number = true, {_AS_WRITTEN})"
         stored = replace(self, rows=rows, order="file_row_number", texts=False, relation=None)
         return replace(stored, types=_types(stored))
 
@@ -129,7 +131,23 @@ def open_source(table: Any) -> Iterator[Source]:
         tempfile.TemporaryDirectory(prefix="riskpilot-") as folder,
         shared_connection() if is_small else own_connection() as connection,
     ):
-        yield _opened(table if path is None else path, connection, Path(folder))
+        source = _opened(table if path is None else path, connection, Path(folder))
+        before = [] if path is None else _stamps(path)
+        yield source
+        if path is not None and _stamps(path) != before:
+            raise TableError(
+                f"{source.name!r} was changed while it was read, so that its rows may be of two "
+                f"versions. Ask again when nothing writes to it."
+            )
+
+
+def _stamps(path: str) -> list[tuple[str, int, int, int]]:
+    """Tell by size, time and place on disk which versions of its files a path means now."""
+    found = []
+    for file in local_files(path):
+        stat = Path(file).stat()
+        found.append((file, stat.st_ino, stat.st_size, stat.st_mtime_ns))
+    return found
 
 
 def _opened(table: Any, connection: duckdb.DuckDBPyConnection, folder: Path) -> Source:
@@ -137,8 +155,11 @@ def _opened(table: Any, connection: duckdb.DuckDBPyConnection, folder: Path) -> 
     if isinstance(table, str):
         return _open_path(table, connection, folder)
     if isinstance(table, duckdb.DuckDBPyRelation):
+        try:
+            types = dict(zip(table.columns, map(str, table.types), strict=True))
+        except duckdb.Error as error:
+            raise TableError(_in_words("the relation", str(error))) from error
         _check_names("the relation", table.columns)
-        types = dict(zip(table.columns, map(str, table.types), strict=True))
         return Source("the relation", connection, "", types, folder, relation=table)
     try:
         connection.register("frame", table)
@@ -170,9 +191,14 @@ def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -
         return _open_logs(source, files)
     place = f"[{', '.join(map(_literally, files))}]"
     if kind == "parquet":
+        one = len(files) == 1 and not is_address(path)
+        if not one:
+            _check_alike(source, place)
+        # By name, a column has a type that suits all files; otherwise it has that of the first.
+        how = f"filename = 'riskpilot_file', file_row_number = true, union_by_name = {not one}"
         source = replace(
             source,
-            rows=f"read_parquet({place}, filename = 'riskpilot_file', file_row_number = true)",
+            rows=f"read_parquet({place}, {how}, {_AS_WRITTEN})",
             order="riskpilot_file, file_row_number",
         )
         source = replace(source, types=_types(source))
@@ -182,12 +208,13 @@ def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -
     _check_room(source, files)
     if kind == "json":
         sample = f"maximum_sample_files = {_SAMPLE_FILES}"
-        found = _types(replace(source, rows=f"read_json({place}, {sample})"))
+        found = _types(replace(source, rows=f"read_json({place}, {sample}, {_AS_WRITTEN})"))
         columns = _as_texts(found)
-        rows = f"read_json({place}, columns = {columns})"
+        rows = f"read_json({place}, columns = {columns}, {_AS_WRITTEN})"
     else:
         found = dict.fromkeys(_header(source, files), "VARCHAR")
-        rows = f"read_csv({place}, header = true, columns = {_as_texts(found)}, {_DIALECT})"
+        columns = _as_texts(found)
+        rows = f"read_csv({place}, header = true, columns = {columns}, {_DIALECT}, {_AS_WRITTEN})"
     types = dict.fromkeys(found, "VARCHAR")
     return replace(source, rows=rows, types=types, texts=True, order="")
 
@@ -219,8 +246,10 @@ def _files(source: Source, path: str) -> list[str]:
 
 
 def _literally(file: str) -> str:
-    """Write the name of a file in SQL so that DuckDB takes no sign in it for a pattern."""
-    return text(file if is_address(file) else glob.escape(file))
+    """Write the name of a file in SQL so that DuckDB takes no sign in it for more than it is."""
+    if is_address(file):
+        return text(file)
+    return text(("./" if file.startswith("~") else "") + glob.escape(file))
 
 
 def _check_room(source: Source, files: Sequence[str]) -> None:
@@ -241,7 +270,7 @@ def _first_line(source: Source, file: str) -> str:
     if is_address(file) or ending == ".zst":  # what Python cannot open is DuckDB's
         row = source.ask(
             f"SELECT line FROM read_csv({_literally(file)}, auto_detect = false, header = false, "
-            f"delim = {text(_NOT_A_LINE)}, quote = '', escape = '', "
+            f"delim = {text(_NOT_A_LINE)}, quote = '', escape = '', {_AS_WRITTEN}, "
             f"max_line_size = {_LONGEST_HEADER}, columns = {{'line': 'VARCHAR'}}) LIMIT 1"
         ).fetchone()
         return "" if row is None or row[0] is None else str(row[0])
@@ -277,6 +306,24 @@ def _header(source: Source, files: Sequence[str]) -> list[str]:
         )
     _check_names(source.name, headers[0])
     return headers[0]
+
+
+def _check_alike(source: Source, place: str) -> None:
+    """Refuse Parquet files with other columns than the first; ``place``: the files, in SQL."""
+    rows = source.ask(
+        f"SELECT file_name, list(name ORDER BY name) FROM parquet_schema({place}) "
+        f"GROUP BY file_name ORDER BY file_name"
+    ).fetchall()
+    (first, columns), *others = rows
+    for file, names in others:
+        differing = sorted(set(columns) ^ set(names))
+        if differing:
+            has = Path(file if differing[0] in names else first).name
+            raise TableError(
+                f"{source.name!r}: files that are read as one table need the same columns, but "
+                f"of {Path(first).name!r} and {Path(file).name!r} only {has!r} has "
+                f"{differing[0]!r}. Write them alike."
+            )
 
 
 def _check_names(table: str, names: Sequence[str]) -> None:
