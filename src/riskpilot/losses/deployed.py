@@ -1,7 +1,7 @@
 """Losses of a deployed configuration, in the order in which they come."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from riskpilot.common import Array, FloatArray
 from riskpilot.errors import LossError
@@ -16,8 +16,7 @@ from riskpilot.problem import Problem, Risk
 _SPLIT = "update"  # what messages call these losses
 
 
-@dataclass(frozen=True)
-class DeployedLosses:
+class DeployedLosses(NamedTuple):
     """The losses of one risk for the next b labelled examples, checked.
 
     ``own``: in their own units, of differences less those of the reference; ``unit``: on the unit

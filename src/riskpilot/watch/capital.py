@@ -265,11 +265,10 @@ class Accounts:
             gains = gains - self._rule.judge_array * np.where(counted, scores, 0.0)[:, :, None]
         factors = self._rule.bet_array * gains
         factors += 1
-        added = np.empty((*x.shape, N_SUMS))
+        added = np.empty((*x.shape, N_SUMS))  # the spread needs the recent mean before each label
         added[:, :, ROWS] = 1
         added[:, :, COUNT] = counted
-        added[:, :, TOTAL] = x * counted
-        added[:, :, SPREAD] = 0  # filled in label by label: it needs the recent mean before each
+        np.multiply(x, counted, out=added[:, :, TOTAL])
         added[:, :, MASS] = counted if weights is None else weights
         shares = forgetting * counted
         for t in range(len(x)):

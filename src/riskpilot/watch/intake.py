@@ -1,9 +1,8 @@
 """The labels of an update on their way into a watch: checked, weighed, each counted once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +23,7 @@ from riskpilot.watch.record import Subject, WatchRecord
 LONGEST_TIME = 40
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(NamedTuple):
     """What is given beside the losses of an update, as `Watch.update` names it."""
 
     groups: npt.ArrayLike | None = None
@@ -34,8 +32,7 @@ class Given:
     judge: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True)
-class Taken:
+class Taken(NamedTuple):
     """What an update brings: values, weights and scores of the new labels in each stream, shape
     (b, K); the blocks that they fill; the digests of new ids, of labels and of a judge's fresh
     examples; and how many labels were given."""
