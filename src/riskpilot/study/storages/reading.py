@@ -2,6 +2,7 @@
 
 import functools
 import json
+import warnings
 from collections.abc import Container
 from datetime import UTC, datetime
 
@@ -52,7 +53,9 @@ def read_distribution(written: str) -> BaseDistribution:
     Optuna mends a range that it would not have written: it rounds an end, or takes true for 1, and
     nothing for false. Such a range was changed from outside, so that a `ValueError` refuses it.
     """
-    found = json_to_distribution(written)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what Optuna warns of here is refused
+        found = json_to_distribution(written)
     rewritten = distribution_to_json(found)
     is_mended = not isinstance(getattr(found, "log", False), bool)
     if is_mended or _sorted(written) != _sorted(rewritten):
