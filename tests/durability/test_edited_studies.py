@@ -303,7 +303,9 @@ def with_ranges(request, tmp_path):
 
 
 @pytest.mark.filterwarnings(
-    "ignore:Heartbeat of", "ignore:The distribution is", "ignore:Choices for"  # of journals
+    "ignore:Heartbeat of",
+    "ignore:The distribution is",
+    "ignore:Choices for",  # of journals
 )
 @pytest.mark.parametrize("kind", RANGES)
 def test_an_edited_range_is_refused_or_is_one_that_optuna_would_write(with_ranges, kind):
