@@ -13,6 +13,7 @@ from riskpilot.bench.shown.estimate import two_way
 from riskpilot.bench.shown.page import trust_note
 from riskpilot.bench.shown.summary import cell_rows, compare, ratio
 from riskpilot.bench.shown.targets import piece_rows, targets
+from riskpilot.search import GUIDED
 
 CELL = (0.1,)
 
@@ -144,6 +145,7 @@ def test_both_figures_are_kept_where_some_runs_certify_nothing() -> None:
 
 def test_the_overview_says_whether_the_default_that_was_replayed_hedges() -> None:
     stored = Path(__file__).parents[2] / "experiments" / "results" / "README.md"
-    assert trust_note(1.0) in stored.read_text(encoding="utf-8")
+    assert trust_note(GUIDED.trust) in stored.read_text(encoding="utf-8")
+    assert "trusts validation" in trust_note(1.0)
     assert "hedges" in trust_note(0.7)
     assert "`trust=0.7`" in trust_note(0.7)

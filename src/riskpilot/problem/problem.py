@@ -86,7 +86,7 @@ class Problem:
                 f"used twice. To limit and minimise one quantity, record it under two names."
             )
 
-    @cached_property
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the risks, in order."""
         return tuple(risk.name for risk in self.risks)
