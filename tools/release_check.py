@@ -63,7 +63,10 @@ def build(folder: Path, place: Path = ROOT, targets: tuple[str, ...] = ("sdist",
 def check_same(wheel: Path, sdist: Path, folder: Path) -> None:
     """Build a wheel from the sdist alone, and compare it with the wheel of the repository."""
     with tarfile.open(sdist) as archive:
-        archive.extractall(folder / "source", filter="data")
+        if hasattr(tarfile, "data_filter"):  # the first versions of Python 3.11 have no filters
+            archive.extractall(folder / "source", filter="data")
+        else:
+            archive.extractall(folder / "source")
     (source,) = (folder / "source").iterdir()
     build(folder / "again", source, ("wheel",))
     again = _contents(folder / "again" / wheel.name)
