@@ -1,7 +1,9 @@
 """The labels of an update on their way into a watch: checked, weighed, each counted once."""
 
+import time
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -219,7 +221,7 @@ def _only(labels: DeployedLosses, wanted: npt.NDArray[np.bool_]) -> DeployedLoss
 def time_of(at: str | date | None) -> str:
     """Write when labels came."""
     if at is None:
-        return datetime.now(UTC).isoformat(timespec="seconds")
+        return _written(int(time.time()))
     text = at.isoformat() if isinstance(at, date) else at
     if not is_name(text) or len(text) > LONGEST_TIME:
         raise LossError(
@@ -227,3 +229,9 @@ def time_of(at: str | date | None) -> str:
             f'{shown(at)}. Write at="2026-03-01", or leave it out for now.'
         )
     return text
+
+
+@lru_cache(maxsize=1)  # labels that come one by one come many in a second
+def _written(second: int) -> str:
+    """Write a time, given in seconds since 1970."""
+    return datetime.fromtimestamp(second, UTC).isoformat(timespec="seconds")
