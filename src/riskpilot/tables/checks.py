@@ -7,7 +7,7 @@ import numpy as np
 from riskpilot.common import IntArray
 from riskpilot.errors import TableError
 from riskpilot.tables.columns import Wanted
-from riskpilot.tables.examples import no_id, two_rows
+from riskpilot.tables.examples import LACKING, no_id, two_rows
 from riskpilot.tables.split_rows import SplitRows, rows_of_split
 from riskpilot.tables.survey import fingerprint
 
@@ -40,9 +40,7 @@ def _not_whole(rows: SplitRows, n: IntArray, odd: int, chosen: Sequence[int]) ->
     source, split, configs = rows.source, rows.split, rows.configurations.configs
     file = source.name
     listed = f"(SELECT * FROM r WHERE {rows_of_split(rows.labels)})"
-    if source.ask(
-        f"SELECT 1 FROM {listed} WHERE coalesce(trim(CAST(e AS VARCHAR)), '') = '' LIMIT 1"
-    ).fetchone():
+    if source.ask(f"SELECT 1 FROM {listed} WHERE {LACKING} LIMIT 1").fetchone():
         return no_id(file)
     usual = int(np.bincount(n).argmax())
     if (n != n[0]).any():

@@ -18,7 +18,7 @@ from riskpilot.tables.sources import Source
 
 ID = name_cell("e")  # the id of an example as a text, in SQL
 _WRITTEN = "CAST(e AS VARCHAR)"  # the same where no id is that of a whole number with zeros
-_LACKING = f"coalesce(trim({_WRITTEN}), '') = ''"
+LACKING = f"coalesce(trim({_WRITTEN}), '') = ''"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def read_examples(
         f"WHERE {configurations.condition([0])}"
     )
     rows = source.ask(
-        f"SELECT CAST(s AS VARCHAR), bool_or(contains({_WRITTEN}, '.0')), bool_or({_LACKING}), "
+        f"SELECT CAST(s AS VARCHAR), bool_or(contains({_WRITTEN}, '.0')), bool_or({LACKING}), "
         f"TRY_CAST(min({_WRITTEN}) AS DOUBLE) IS NOT NULL, count(*), "
         f"(SELECT count(DISTINCT e) FROM examples) FROM examples GROUP BY s"
     ).fetchall()
@@ -111,7 +111,7 @@ def _keep(source: Source, split: str, kept: Array) -> None:
 
 def _check_ids(source: Source, configurations: Configurations, split: str, condition: str) -> None:
     """Refuse an example of a split that the configuration has twice, or that has no id."""
-    if source.ask(f"SELECT 1 FROM examples WHERE {condition} AND {_LACKING} LIMIT 1").fetchone():
+    if source.ask(f"SELECT 1 FROM examples WHERE {condition} AND {LACKING} LIMIT 1").fetchone():
         raise no_id(source.name)
     twice = source.ask(
         f"SELECT {ID} AS t FROM examples WHERE {condition} GROUP BY t HAVING count(*) > 1 "
