@@ -151,7 +151,7 @@ def test_neighbours_may_lie_in_another_branch_and_are_whole_there():
     configs, _ = random_configs(25, suggest)
     space = learned(configs, SPACE)
     start = space.point({"share": 0.5, "model": "line"})[None]
-    moved = [space.config(p) for p in space.near(start, 0.01, 300, np.random.default_rng(0))]
+    moved = [space.config(p) for p in space.near(start, 0.01, 300, np.random.default_rng(0), 3)]
     assert {config["model"] for config in moved} == {"line", "tree", "kernel"}
     assert all(config.keys() == names_in(config) for config in moved)
     assert all(abs(config["share"] - 0.5) < 0.06 for config in moved)

@@ -9,6 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import riskpilot as rp
 from riskpilot.sklearn import RiskControlledSearch
+from riskpilot.study.proposals import best_new_point
 from riskpilot.study.space import Space, from_unit, n_values, to_unit
 
 DISTRIBUTIONS = {
@@ -73,7 +74,7 @@ def test_a_continuous_space_is_covered_to_its_corners(names):
 def test_neighbours_lie_in_the_space_and_sometimes_change_the_choice():
     space = Space({"x": DISTRIBUTIONS["float"], "c": DISTRIBUTIONS["choice"]})
     start = space.point({"x": 1.0, "c": None})[None]
-    near = space.near(start, 0.01, 200, np.random.default_rng(0))
+    near = space.near(start, 0.01, 200, np.random.default_rng(0), 3)
     assert np.abs(near[:, 0] - start[0, 0]).max() < 0.1
     choices = {space.config(point)["c"] for point in near}
     assert len(choices) > 2
@@ -134,3 +135,29 @@ def test_a_queued_value_is_stored_as_the_choice_that_was_evaluated_or_refused():
     with pytest.raises(rp.StudyError, match="kind = True, but Optuna stores the choice 1"):
         study.optimize(rp.objective(study, evaluate), n_trials=1)
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "FAIL"]
+
+
+def test_of_many_parameters_few_move_and_at_least_one():
+    space = Space({f"x{i}": FloatDistribution(0.0, 1.0) for i in range(20)})
+    start = np.full((1, 20), 0.5)
+    moved = (space.near(start, 0.1, 4_000, np.random.default_rng(0), 3) != 0.5).sum(axis=1)
+    assert moved.min() == 1
+    assert moved.mean() == pytest.approx(3 + (1 - 3 / 20), abs=0.1)
+
+
+def test_among_many_parameters_a_place_near_an_evaluation_is_found():
+    """A cover of twenty dimensions has no point within a step of the best place."""
+    space = Space({f"x{i}": FloatDistribution(0.0, 1.0) for i in range(20)})
+    evaluated = np.full((1, 20), 0.3)
+    best = evaluated[0] + np.where(np.arange(20) == 4, 0.35, 0.0)
+
+    def value(points):
+        return -np.linalg.norm(points - best, axis=1)
+
+    rng = np.random.default_rng(0)
+    cover = space.cover(rng)
+    found = best_new_point(value, space, cover, value(cover), evaluated, rng, evaluated)
+    without = best_new_point(value, space, cover, value(cover), evaluated, rng)
+    assert value(cover).max() < -0.4
+    assert value(found[None])[0] > -0.1
+    assert value(without[None])[0] < -0.3

@@ -11,6 +11,13 @@ from riskpilot.study.space import Space, with_numbers
 
 # Proposals closer than this to an evaluated configuration would only repeat it.
 _SAME = 1e-4
+# How far, in how many directions and from how many places proposals are refined. Where there are
+# more parameters than a few, a cover is thin: the best place may lie far from all of its points.
+_FEW = 3
+_REFINED = ((0.05, 64, 4), (0.01, 64, 4))
+_CLIMBED = ((0.3, 32, 16), (0.1, 32, 16), (0.05, 32, 16), (0.01, 32, 16))
+# Evaluations on the front are starts as well; around all of them so many places are looked at.
+_AROUND, _AROUND_EACH, _ASIDE = 512, 8, 0.2
 
 
 def best_new_point(
@@ -20,23 +27,33 @@ def best_new_point(
     scores: FloatArray,
     taken: FloatArray,
     rng: np.random.Generator,
+    front: FloatArray | None = None,
 ) -> FloatArray | None:
-    """Find the best new point of the cover and refine it twice; None where all have been tried.
+    """Find the best new point of the cover and refine it; None where all have been tried.
 
-    ``scores``: the values at the cover, shape (len(cover),).
+    ``scores``: the values at the cover, shape (len(cover),); ``front``: evaluated points, near
+    which there may be better ones, (n, d). With few parameters the cover shows these places, too.
     """
     taken_tree = KDTree(with_numbers(taken))
     new = _is_new(cover, taken_tree)
     if not new.any():
         return None
     candidates, scores = cover[new], scores[new]
-    for scale in (0.05, 0.01):
-        top = candidates[np.argsort(-scores)[:4]]
-        more = space.near(top, scale, 64, rng)
+
+    def look_around(points: FloatArray, scale: float, n: int) -> None:
+        nonlocal candidates, scores
+        more = space.near(points, scale, n, rng, _FEW)
         more = more[_is_new(more, taken_tree)]
         if len(more):
             candidates = np.vstack([candidates, more])
             scores = np.append(scores, value(more))
+
+    many = len(space.distributions) > _FEW
+    if many and front is not None and len(front):
+        some = front[: _AROUND // _AROUND_EACH]
+        look_around(some, _ASIDE, _AROUND // len(some))
+    for scale, n, starts in _CLIMBED if many else _REFINED:
+        look_around(candidates[np.argsort(-scores)[:starts]], scale, n)
     best: FloatArray = candidates[int(np.argmax(scores))]
     return best
 

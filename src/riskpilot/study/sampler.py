@@ -224,7 +224,7 @@ class GuidedSampler(BaseSampler):
             known.model, known.region, known.cover, strategy, known.cover_means
         )
         best = best_new_point(
-            lambda p: value(encode(p)), known.space, cover, scores, known.tried, rng
+            lambda p: value(encode(p)), known.space, cover, scores, known.tried, rng, known.front
         )
         return {} if best is None else known.space.config(best)
 

@@ -184,15 +184,21 @@ class Space:
         return self._distinct(self.snap(np.vstack([sobol, filled])))
 
     def near(
-        self, points: FloatArray, scale: float, n: int, rng: np.random.Generator
+        self, points: FloatArray, scale: float, n: int, rng: np.random.Generator, few: int
     ) -> FloatArray:
         """Draw ``n`` points around each of ``points``; choices are drawn anew now and then.
 
-        Where a point moves to another branch, the parameters that become active are drawn anew.
+        Of many parameters about ``few`` move, so that what is good about the others is kept. Where
+        a point moves to another branch, the parameters that become active are drawn anew.
         """
         d = len(self.distributions)
         centres = np.repeat(points, n, axis=0)
-        moved = centres + scale * rng.standard_normal(centres.shape)
+        steps = scale * rng.standard_normal(centres.shape)
+        if d > few:
+            stays = rng.random(centres.shape) >= few / d
+            stays[np.arange(len(stays)), rng.integers(d, size=len(stays))] = False
+            steps[stays] = 0.0
+        moved = centres + steps
         for i, dist in enumerate(self.distributions.values()):
             if isinstance(dist, CategoricalDistribution):
                 redraw = rng.random(len(moved)) < 1 / (d + 1)

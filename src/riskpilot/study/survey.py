@@ -10,7 +10,7 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
 from riskpilot.common.arrays import FloatArray, IntArray
-from riskpilot.guarantee import Interval
+from riskpilot.guarantee import Interval, non_dominated
 from riskpilot.losses import ValidationLosses
 from riskpilot.problem import Problem
 from riskpilot.search import (
@@ -37,8 +37,9 @@ class Survey:
     """All that a proposal needs.
 
     ``cover``: points that cover the space, as surrogates see them, (m, d'), and ``cover_means``:
-    the posterior means there; ``tried``: the points that were evaluated, or will bring nothing new,
-    shape (n, d); ``known``: the numbers of the trials whose results were there when the model was
+    the posterior means there; ``fitted``: the points of the finished evaluations that the model was
+    fitted to, (k, d); ``tried``: the points that were evaluated, or will bring nothing new, shape
+    (n, d); ``known``: the numbers of the trials whose results were there when the model was
     fitted; ``whole``: the numbers of the whole evaluations that it was fitted to, which are its
     first observations.
     """
@@ -48,9 +49,15 @@ class Survey:
     region: list[Interval]
     cover: FloatArray
     cover_means: FloatArray
+    fitted: FloatArray
     tried: FloatArray
     known: frozenset[int]
     whole: tuple[int, ...]
+
+    @property
+    def front(self) -> FloatArray:
+        """The finished evaluations that no other one is expected to dominate, shape (n, d)."""
+        return self.fitted[non_dominated(self.model.evaluated[: len(self.fitted)])]
 
 
 def branched_space(
@@ -137,6 +144,7 @@ def survey(
         region_of(validation, n_calibration_of(whole, None)),
         encoded_cover,
         model.means(encoded_cover),
+        points[rows],
         points,
         frozenset(trial.number for trial in done),
         tuple(trial.number for trial in chosen[: len(whole)]),
