@@ -14,7 +14,7 @@ from riskpilot.bench.baselines.random import RandomSampler
 from riskpilot.bench.tasks.synthetic import synthetic
 
 PEERS = {"Optuna GPSampler": 10.0, "BoTorch qLogEHVI": 20.0}
-SIZES = [(d, n) for d in (1, 3) for n in (10, 20, 50, 200)]
+SIZES = [(d, n) for d in (1, 3) for n in (10, 20, 50, 200)] + [(20, 200), (20, 1_000)]
 
 
 def rows(quick: bool) -> Iterator[Row]:

@@ -2,7 +2,9 @@
 
 ``python -m experiments.optimism``, ``python -m experiments.settling``,
 ``python -m experiments.racing``, ``python -m experiments.warm_start``,
-``python -m experiments.many_workers`` and ``python -m benchmarks.throughput`` make them.
+``python -m experiments.trees``, ``python -m experiments.training``,
+``python -m experiments.many_parameters``, ``python -m experiments.many_workers`` and
+``python -m benchmarks.throughput`` make them.
 """
 
 import json
@@ -14,6 +16,13 @@ _RESULTS = _ROOT / "experiments" / "results"
 _FIGURES = _ROOT / "benchmarks" / "durability.json"
 _STORAGES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 _METHODS = ("guided", "trusting", "uniform")
+_TREES = {
+    "branches": "three models, synthetic",
+    "layers": "layers, synthetic",
+    "nested": "two levels, synthetic",
+    "pipeline": "two choices side by side, synthetic",
+    "three models on Adult": "three models of scikit-learn on Adult",
+}
 
 
 def optimism() -> str:
@@ -85,6 +94,43 @@ def _multiples(name: str, base: str, shares: tuple[str, ...] = ()) -> str:
     return "\n".join([*lines, "", _made_of(found)])
 
 
+def trees() -> str:
+    """Write what searches find where parameters exist under conditions."""
+    return _side_by_side("trees")
+
+
+def training() -> str:
+    """Write what searches find that train anew for each trial."""
+    return _side_by_side("training")
+
+
+def many_parameters() -> str:
+    """Write what searches find on the tasks for tuning with many parameters."""
+    return _side_by_side("many_parameters")
+
+
+def _side_by_side(name: str) -> str:
+    """Write a row for each task: what every search found, and guided against the best peer."""
+    rows = _read(name)
+    searches = list(rows[0]["free"])
+    heads = " | ".join(["task", *searches, "guided / best of Optuna's", "gain over it"])
+    lines = [f"| {heads} |", "|---" * (len(searches) + 3) + "|"]
+    for row in rows:
+        task = _TREES.get(row["task"], row["task"])
+        role = " (tuning)" if row["role"] == "tuning" else ""
+        each = [_free(row, search) for search in searches]
+        gain, error = row["gain"]
+        each += [f"{row['ratio']:.3f} ({row['best_peer']})", f"{gain:.3f} ± {error:.3f}"]
+        lines.append(f"| {task}{role} | " + " | ".join(each) + " |")
+    return "\n".join([*lines, "", f"{rows[0]['seeds']} seeds of data and search."])
+
+
+def _free(row: dict[str, Any], search: str) -> str:
+    """Write the mean free objective of a search, and in how many runs it certified nothing."""
+    empty = row["empty"][search]
+    return f"{row['free'][search]:.3f}" + (f" ({empty} empty)" if empty else "")
+
+
 def many_workers() -> str:
     """Write what searches find with many workers, relative to the guided one with one worker."""
     found = _read("many_workers")
@@ -129,10 +175,9 @@ def _saved(title: str, row: dict[str, Any], keys: list[str]) -> str:
     return f"| {title} | " + " | ".join(each) + " |"
 
 
-def _read(name: str) -> dict[str, Any]:
+def _read(name: str) -> Any:
     """Read the figures of an experiment."""
-    found: dict[str, Any] = json.loads((_RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-    return found
+    return json.loads((_RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def _made_of(found: dict[str, Any]) -> str:

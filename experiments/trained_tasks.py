@@ -39,7 +39,7 @@ def _split(n: int, key: int, seed: int) -> dict[str, Array]:
     return dict(zip(SIZES, np.split(order[: ends[-1]], ends[:-1]), strict=True))
 
 
-def _task(
+def task_of(
     risk: rp.Risk,
     minimize: str,
     safe: Config,
@@ -115,7 +115,7 @@ def boosting_on_adult(seed: int, limit: float) -> SearchTask:
 
     safe = {"rate": 0.1, "rounds": 40, "leaves": 15, "leaf": 20, "ridge": 1e-3}
     safe |= {"alone": False, "fair": 0.0}
-    return _task(rp.Risk("error", limit), "gap", safe, 30, suggest, losses)
+    return task_of(rp.Risk("error", limit), "gap", safe, 30, suggest, losses)
 
 
 def network_on_mnist(seed: int, limit: float) -> SearchTask:
@@ -169,7 +169,7 @@ def network_on_mnist(seed: int, limit: float) -> SearchTask:
 
     safe = {"side": 14, "first": 128, "second": 128, "activation": "relu", "rate": 3e-3}
     safe |= {"decay": 1e-4, "batch": 32, "epochs": 12, "momentum": 0.9, "contrast": 1.0}
-    return _task(rp.Risk("error", limit), "cost", safe, 40, suggest, losses)
+    return task_of(rp.Risk("error", limit), "cost", safe, 40, suggest, losses)
 
 
 def words_of_ag_news(seed: int, limit: float) -> SearchTask:
@@ -229,7 +229,7 @@ def words_of_ag_news(seed: int, limit: float) -> SearchTask:
     }
     safe |= {"cut": 0.99, "mixture": 0.0, "decay": 1e-4, "epochs": 5}
     safe |= {"loss": "log_loss", "norm": "l2", "average": True}
-    return _task(rp.Risk("wrong", limit), "handed_over", safe, 40, suggest, losses)
+    return task_of(rp.Risk("wrong", limit), "handed_over", safe, 40, suggest, losses)
 
 
 def _weighted(name: str, config: Config) -> Any:

@@ -38,7 +38,7 @@ def test_the_seed_alone_decides():
 
 
 def test_the_safe_configuration_keeps_every_limit():
-    for dimensions in range(1, 7):
+    for dimensions in (*range(1, 7), 20):
         task = synthetic(dimensions, 3)
         truth = task.population(task.safe)
         assert all(truth[name] < min(map(min, task.cells)) for name in task.problem.names)
@@ -52,7 +52,7 @@ def test_limits_trade_off_against_cost():
     assert len(set(best)) == len(best)
 
 
-@pytest.mark.parametrize("arguments", [(0, 1), (7, 1), (1, 0), (1, 4)])
+@pytest.mark.parametrize("arguments", [(0, 1), (21, 1), (1, 0), (1, 4)])
 def test_sizes_outside_the_range_are_refused(arguments):
     with pytest.raises(ProblemError, match="Choose a number in this range"):
         synthetic(*arguments)

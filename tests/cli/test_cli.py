@@ -342,6 +342,16 @@ def test_help_shows_examples(command: str) -> None:
     assert f"riskpilot {command}" in text
 
 
+def test_help_is_broken_where_the_terminal_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    lines = [line.strip() for line in run("bench", "--help").splitlines()]
+    start = next(i for i, line in enumerate(lines) if line.startswith("The folder --out"))
+    paragraph = lines[start : lines.index("", start)]
+    assert len(paragraph) > 2
+    assert min(map(len, paragraph[:-1])) > 60
+
+
 def test_version_is_shown() -> None:
     assert run("--version").strip() == f"riskpilot {rp.__version__}"
 

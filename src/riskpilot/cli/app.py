@@ -4,6 +4,7 @@ Exit codes: 0 certified, or holds; 1 a certificate that does not hold, or no lon
 cannot be used; 3 nothing could be certified; 4 more labels are needed.
 """
 
+import inspect
 from typing import Annotated, Any
 
 import typer
@@ -86,8 +87,19 @@ class _App(typer.Typer):
 
     def command(self, *names: Any, **settings: Any) -> Any:
         """Register a function as a command, with the option added."""
-        register = super().command(*names, **settings)
-        return lambda function: register(logs.with_verbose(function))
+        register = super().command
+
+        def added(function: Any) -> Any:
+            text = _flowing(function.__doc__)
+            return register(*names, help=text, **settings)(logs.with_verbose(function))
+
+        return added
+
+
+def _flowing(text: str) -> str:
+    """Put every paragraph on one line: it is broken where the terminal ends, not the source."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 app = _App(

@@ -36,7 +36,7 @@ def synthetic(
     >>> bool(abs(sample["risk1"].mean() - truth["risk1"]) < 0.02)
     True
     """
-    for name, value, top in (("dimensions", dimensions, 6), ("n_risks", n_risks, 3)):
+    for name, value, top in (("dimensions", dimensions, 20), ("n_risks", n_risks, 3)):
         if value not in range(1, top + 1):
             raise ProblemError(
                 f"A synthetic task has 1 to {top} {name}, but {name} is {value!r}. "
