@@ -96,7 +96,7 @@ def test_select_takes_every_procedure_and_test(losses: Path, procedure: str, p_v
     [
         (["select", "absent.npz", *RISK], "There is no file"),
         (["select", "losses.txt", *RISK], "There is no file"),
-        (["select", __file__, *RISK], "is an .npz, .csv, .parquet, .json or .jsonl file"),
+        (["select", __file__, *RISK], "is a .csv, .parquet, .json or .jsonl file"),
         (["select", "LOSSES", "--risk", "error<=0.3"], "needs --risk and --minimize"),
         (["select", "LOSSES", "--minimize", "cost"], "needs --risk and --minimize"),
         (["select", "LOSSES", "--risk", "error<0.3", "-m", "cost"], "NAME<=NUMBER"),

@@ -123,6 +123,8 @@ def test_a_name_that_would_break_a_form_is_escaped(tmp_path):
         (["accuracy_drop<=0.03"], "none is given"),
         (["error<=0.1 as cvar(0.9)"], "limits something else"),
         (["fluency<=0.1"], "has no column 'fluency'"),
+        (["error<=0.1 conditional"], "takes no conditional means"),
+        (["precision>=0.9"], "takes no conditional means"),
     ],
 )
 def test_what_cannot_be_checked_is_refused(risks, words):
@@ -152,7 +154,7 @@ def test_a_column_that_no_metric_is_known_by_is_checked_too():
         ("a,1\na,0\n", "'a' is there twice"),
         ("a,1\nb,\n", "'b' has none"),
         ("a,2\nb,1\n", r"lie in \[0"),
-        ("a,x\n", "x"),
+        ("a,x\n", "must be numbers, or empty where there is none, but line 2 has 'x'"),
     ],
 )
 def test_tables_with_odd_rows_are_refused(tmp_path, rows, words):

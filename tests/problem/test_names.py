@@ -292,6 +292,12 @@ def test_the_notation_reads_the_argument_that_a_statistic_names(statistic):
     assert getattr(risk.statistic, field) == holds("0.9")
 
 
+def test_the_notation_lists_the_statistics_where_one_is_none_of_them():
+    with pytest.raises(rp.ProblemError, match=r"'nothing' in .* is no statistic") as error:
+        parse_risk("error<=0.2 as nothing(0.9)")
+    assert all(statistic.kind in str(error.value) for statistic in STATISTICS)
+
+
 def test_an_error_lists_every_statistic_that_there_is():
     with pytest.raises(rp.ProblemError) as error:
         rp.Risk("cost", 0.2, statistic="mean")

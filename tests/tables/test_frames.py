@@ -17,9 +17,8 @@ from typer.testing import CliRunner
 import riskpilot as rp
 from riskpilot.cli.app import app
 from riskpilot.errors import LeakageError, ProblemError, TableError
-from riskpilot.selection import wanted_columns
 from riskpilot.study.questions.audit import audit
-from riskpilot.tables import named_columns, open_table, read_losses
+from riskpilot.tables import named_columns, open_table, read_losses, wanted_columns
 
 PROBLEM = rp.Problem([rp.Risk("correct", at_least=0.8)], minimize="cost")
 COLUMNS: dict[str, Any] = {"config": ["model", "prompt_id"], "example": "question_id"}

@@ -15,8 +15,7 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.errors import TableError
-from riskpilot.selection import wanted_columns
-from riskpilot.tables import named_columns, open_table
+from riskpilot.tables import named_columns, open_table, wanted_columns
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], minimize="cost")
 COLUMNS: dict[str, Any] = {"config": "config", "example": "example"}

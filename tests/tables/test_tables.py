@@ -271,9 +271,9 @@ WHOLE = npz(**{"validation.error": np.random.rand(50, 50), "calibration.error": 
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("losses.txt", "x", "is an .npz, .csv, .parquet, .json or .jsonl file"),
-        ("losses", "x", "is an .npz, .csv, .parquet, .json or .jsonl file"),
-        ("losses.pkl", pickle.dumps({}), "is an .npz, .csv, .parquet, .json or .jsonl file"),
+        ("losses.txt", "x", "is a .csv, .parquet, .json or .jsonl file"),
+        ("losses", "x", "is a .csv, .parquet, .json or .jsonl file"),
+        ("losses.pkl", pickle.dumps({}), "is a .csv, .parquet, .json or .jsonl file"),
         ("absent.csv", None, "There is no file"),
         ("absent.npz", None, "There is no file"),
         ("objects.npz", TRICKS, "Python objects"),

@@ -45,11 +45,17 @@ def calibrate(
     horizon: Annotated[int, typer.Option(help="The largest number of labels, fixed beforehand.")],
     labels: Annotated[
         str | None,
-        typer.Option(help="A table of labels (.csv, .parquet, .json), in the order they came."),
+        typer.Option(
+            help="A table of labels (.csv, .parquet, .json), in the order they came. A column "
+            "holds what its name says: under correct>=0.85, 1 is good."
+        ),
     ] = None,
     judge: Annotated[
         str | None,
-        typer.Option(help="A table of a judge's scores of labelled and of fresh examples."),
+        typer.Option(
+            help="A table of a judge's scores of labelled and of fresh examples, each in the words "
+            "of its column, as the labels are."
+        ),
     ] = None,
     trial: Annotated[str, typer.Option(help="The column of the numbers of the trials.")] = "trial",
     example: Annotated[str, typer.Option(help="The column of the examples' ids.")] = "example",

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from riskpilot.cli import terminal
-from riskpilot.cli.options import JsonOption, PValueOption, RiskOption, examples, parse_risks
+from riskpilot.cli.options import JsonOption, PValueOption, examples, parse_risks
 from riskpilot.common import write_whole
 from riskpilot.gate import as_json, as_junit, as_markdown, check_change, in_words
 
@@ -29,7 +29,17 @@ def gate(
     reference: Annotated[
         str | None, typer.Option(help="The same of the reference, on the same examples.")
     ] = None,
-    risk: RiskOption = [],  # noqa: B006 - typer copies it
+    risk: Annotated[
+        list[str],
+        typer.Option(
+            "--risk",
+            "-r",
+            help='A limit on a mean over all examples: "error<=0.1", "correct>=0.85" (1 is good); '
+            'with a range, "seconds<=2 in \\[0,60]"; or on how far it is worse than that of the '
+            'reference: "accuracy_drop<=0.03". Repeat it for several risks.',
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006 - typer copies it
     delta: Annotated[
         float,
         typer.Option(help="How often a change that breaks its limits may pass, over the ledger."),

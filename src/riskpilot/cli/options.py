@@ -25,10 +25,10 @@ RiskOption = Annotated[
     typer.Option(
         "--risk",
         "-r",
-        help='A limit: "error<=0.1"; with a range, "drop<=0.05 in \\[-1,1]"; '
-        '"... conditional" where empty losses do not count; "error<=0.2 as worst_group by sex" '
-        "(group_gap, ratio, quantile(0.95), cvar(0.95), difference(COLUMN)). Repeat it for several "
-        "risks.",
+        help='A limit: "error<=0.1"; "correct>=0.85", where 1 is good; with a range, '
+        '"drop<=0.05 in \\[-1,1]"; "... conditional" where empty losses do not count; '
+        '"error<=0.2 as worst_group by sex" (group_gap, ratio, quantile(0.95), cvar(0.95), '
+        "difference(COLUMN)). Repeat it for several risks.",
         show_default=False,
     ),
 ]

@@ -1,5 +1,6 @@
 """``riskpilot recertify``: the candidates of a study again, on fresh labelled examples."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -27,10 +28,9 @@ from riskpilot.cli.select import finish
 from riskpilot.common import Array, Places, parse
 from riskpilot.errors import ProblemError, TableError
 from riskpilot.problem import Problem
-from riskpilot.selection import wanted_columns
 from riskpilot.study import open_study, problem_of
 from riskpilot.study import recertify as recertify_study
-from riskpilot.tables import Wanted, column_names, read_rows
+from riskpilot.tables import column_names, read_rows, wanted_columns
 
 EXAMPLES = examples(
     "riskpilot recertify study.db --losses fresh.parquet --out new.json",
@@ -46,7 +46,8 @@ def recertify(
         str,
         typer.Option(
             help="Losses on fresh examples: a .csv, .parquet or .json file with a column trial, "
-            "the trial's number, and one per risk; every trial has the same examples, in the same "
+            "the trial's number, and one per risk, which holds what its name says (under "
+            "correct>=0.85, 1 is good); every trial has the same examples, in the same "
             "order or with their ids in a column example."
         ),
     ],
@@ -82,8 +83,7 @@ def recertify(
 
 def _by_trial(problem: Problem, path: str) -> dict[int, dict[str, Any]]:
     """Read losses on fresh examples, by the number of the trial."""
-    columns = wanted_columns(problem)
-    wanted = Wanted(problem.names, columns.texts, columns.numbers, columns.turned)
+    wanted = replace(wanted_columns(problem), losses=problem.names)
     named = ("trial", "example") if "example" in column_names(path) else ("trial",)
     read = read_rows(path, wanted, named)
     numbers, ids = read.pop("trial"), read.pop("example", None)

@@ -58,7 +58,8 @@ def select(
         typer.Argument(
             help="A table of losses (.npz, .csv, .parquet, .json, .jsonl; a glob or an address of "
             "such files), logs of Inspect AI, lm-evaluation-harness or promptfoo, or the "
-            "storage of a study."
+            "storage of a study. A column holds what its name says (under correct>=0.85, 1 is "
+            "good); the arrays of an .npz file are losses."
         ),
     ],
     risk: RiskOption = [],  # noqa: B006 - typer copies it

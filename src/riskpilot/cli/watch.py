@@ -37,7 +37,8 @@ def watch(
         list[str],
         typer.Option(
             help="New labels of the certified configuration: .csv, .parquet or .json files with "
-            "one row per example and a column per risk; globs are read in the order of names. "
+            "one row per example and a column per risk, which holds what its name says (under "
+            "correct>=0.85, 1 is good); globs are read in the order of names. "
             "Repeat it for several."
         ),
     ] = [],  # noqa: B006 - typer copies it
@@ -60,7 +61,10 @@ def watch(
     ] = None,
     judge: Annotated[
         list[str],
-        typer.Option(help="A judge's scores of these examples and of fresh ones: files or globs."),
+        typer.Option(
+            help="A judge's scores of these examples and of fresh ones, in the words of the "
+            "columns, as the labels are: files or globs."
+        ),
     ] = [],  # noqa: B006 - typer copies it
     fresh: Annotated[
         str, typer.Option(help="The judge's column that says which examples are never labelled.")

@@ -186,6 +186,11 @@ def _check(limits: Sequence[Risk], reference: object) -> None:
                 f"A gate checks means of losses and their differences from a reference, but "
                 f"{risk.name!r} limits something else. Use riskpilot select for it."
             )
+        if risk.conditional:
+            raise ProblemError(
+                f"A gate takes no conditional means: every example counts, but {risk.name!r} is a "
+                f"mean of some of them. Limit a mean of all, or use riskpilot select for it."
+            )
         if isinstance(risk.statistic, Difference) and reference is None:
             raise ProblemError(
                 f"{risk.name!r} is a difference from a reference, but none is given. Name the log "

@@ -11,7 +11,7 @@ from typing import Any
 
 from riskpilot.errors import ProblemError, shown
 from riskpilot.problem.problem import Risk
-from riskpilot.statistics import Statistic, argument_of, from_dict
+from riskpilot.statistics import STATISTICS, Statistic, argument_of, from_dict
 
 _LIMIT = re.compile(r"\s*(?P<name>[^<>=≤≥]+?)\s*(?P<sign><=|≤|>=|≥)\s*(?P<limit>[^\s\[\]<>=≤≥]+)")
 _CLAUSES = {
@@ -112,6 +112,12 @@ def _unreadable(text: object) -> ProblemError:
 
 
 def _statistic(kind: str, argument: str | None, text: str) -> Statistic:
+    kinds = [statistic.kind for statistic in STATISTICS]
+    if kind not in kinds:
+        raise ProblemError(
+            f"{kind!r} in {text!r} is no statistic. Write one of those that there are: "
+            f"{', '.join(kinds)}."
+        )
     fields: dict[str, Any] = {}
     if argument:
         taken = argument_of(kind)

@@ -2,7 +2,7 @@
 
 from riskpilot.selection.file_ledger import ledger_beside, read_ledger
 from riskpilot.selection.from_counts import select_from_counts
-from riskpilot.selection.from_frame import select_from_frame, wanted_columns, whole_table
+from riskpilot.selection.from_frame import select_from_frame, whole_table
 from riskpilot.selection.from_table import check_limits, select_from_losses
 from riskpilot.selection.frozen import FrozenPlan, freeze, frozen_again
 from riskpilot.selection.verdict import Selection, conclude
@@ -26,6 +26,5 @@ __all__ = [
     "select_from_counts",
     "select_from_frame",
     "select_from_losses",
-    "wanted_columns",
     "whole_table",
 ]

@@ -16,7 +16,7 @@ from riskpilot.guarantee import (
     run_test,
 )
 from riskpilot.losses import calibration_losses, check_disjoint, validation_losses
-from riskpilot.problem import Problem, Risk
+from riskpilot.problem import Problem
 from riskpilot.selection.file_ledger import (
     check_draw,
     enter,
@@ -26,15 +26,15 @@ from riskpilot.selection.file_ledger import (
 )
 from riskpilot.selection.from_table import check_limits, every_config
 from riskpilot.selection.verdict import Selection, conclude
-from riskpilot.statistics import Mean, WorstGroup
 from riskpilot.tables import (
     LongTable,
     LossTable,
-    Wanted,
+    is_archive,
     local_files,
     named_columns,
     open_table,
     read_losses,
+    wanted_columns,
 )
 
 
@@ -164,27 +164,10 @@ def _select(
     return conclude(question, seen, result, use, background)
 
 
-def whole_table(problem: Problem, path: str | Path) -> LossTable:
-    """Read a table of losses whole, and keep what a problem needs of it."""
-    table = read_losses(path, problem.labels)
+def whole_table(problem: Problem, path: str | Path, *, again: bool = False) -> LossTable:
+    """Read a table of losses whole, and keep what a problem needs of it.
+
+    ``again``: for an answer that is computed once more; it is of losses, and so is an archive.
+    """
+    table = read_losses(path, problem=None if again and is_archive(path) else problem)
     return table.only([*problem.names, *problem.beside], problem.minimize)
-
-
-def wanted_columns(problem: Problem) -> Wanted:
-    """Name the columns that a problem needs of a long table."""
-    turned = frozenset(risk.name for risk in problem.risks if _holds_good(risk))
-    losses = (*problem.names, problem.minimize)
-    return Wanted(losses, problem.labels, problem.numbers, turned, free=problem.minimize)
-
-
-def _holds_good(risk: Risk) -> bool:
-    """Say whether the column of a risk holds what is good, so that its losses are one minus it."""
-    if not risk.losses_are_complement:
-        return False
-    if not isinstance(risk.statistic, Mean | WorstGroup):
-        raise ProblemError(
-            f"A column {risk.name!r} holds what its name says, which is better when larger, and "
-            f"for a {type(risk.statistic).__name__} it is not plain how losses follow from it. "
-            f"Write the losses, one minus it, into a column of their own and limit that."
-        )
-    return True

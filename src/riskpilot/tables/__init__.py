@@ -6,6 +6,7 @@ from riskpilot.tables.archives import save_losses
 from riskpilot.tables.columns import Columns as Columns
 from riskpilot.tables.columns import Wanted as Wanted
 from riskpilot.tables.columns import named_columns as named_columns
+from riskpilot.tables.columns import wanted_columns as wanted_columns
 from riskpilot.tables.files import is_archive as is_archive
 from riskpilot.tables.files import read_losses
 from riskpilot.tables.files import with_example as with_example

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from riskpilot.common import finite_number, is_name
-from riskpilot.errors import TableError, shown
+from riskpilot.errors import ProblemError, TableError, shown
+from riskpilot.problem import Problem, Risk
+from riskpilot.statistics import Mean, WorstGroup
 
 SPLITS = ("validation", "calibration")
 
@@ -68,6 +70,26 @@ class Wanted:
     def beside(self) -> tuple[str, ...]:
         """All that stands beside the losses."""
         return self.texts + self.numbers
+
+
+def wanted_columns(problem: Problem) -> Wanted:
+    """Name the columns that a problem needs of a table, where each holds what its name says."""
+    turned = frozenset(risk.name for risk in problem.risks if _holds_good(risk))
+    losses = (*problem.names, problem.minimize)
+    return Wanted(losses, problem.labels, problem.numbers, turned, free=problem.minimize)
+
+
+def _holds_good(risk: Risk) -> bool:
+    """Say whether the column of a risk holds what is good, so that its losses are one minus it."""
+    if not risk.losses_are_complement:
+        return False
+    if not isinstance(risk.statistic, Mean | WorstGroup):
+        raise ProblemError(
+            f"A column {risk.name!r} holds what its name says, which is better when larger, and "
+            f"for a {type(risk.statistic).__name__} it is not plain how losses follow from it. "
+            f"Write the losses, one minus it, into a column of their own and limit that."
+        )
+    return True
 
 
 def named_columns(

@@ -1,16 +1,18 @@
 """Tables of losses read whole, from files of any kind."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from riskpilot.common import Array, check_file, check_memory, reason_of, shown_safely
-from riskpilot.errors import TableError, raise_alone, shown
+from riskpilot.common import Array, check_file, check_memory, exact, reason_of, shown_safely
+from riskpilot.errors import ProblemError, TableError, raise_alone, shown
 from riskpilot.losses import NumbersOfTexts
+from riskpilot.problem import Problem
 from riskpilot.tables.archives import read_archive
-from riskpilot.tables.columns import SPLITS, Columns, Wanted, named_columns
+from riskpilot.tables.columns import SPLITS, Columns, Wanted, named_columns, wanted_columns
 from riskpilot.tables.local_files import local_path, no_table
 from riskpilot.tables.long import LongTable, open_table
 from riskpilot.tables.loss_table import LossTable
@@ -24,6 +26,7 @@ def read_losses(
     config: str | Sequence[str] = "config",
     example: str | None = None,
     split: str = "split",
+    problem: Problem | None = None,
 ) -> LossTable:
     """Read a table of losses; the ending of the name says how it is written.
 
@@ -44,6 +47,12 @@ def read_losses(
         every configuration stand in one order.
     split : str, default "split"
         The column that says validation or calibration.
+    problem : Problem, optional
+        What the table is read for: its columns alone are read, with its groups and labels, and each
+        holds what its name says, as for the commands. Where that is good, as under
+        ``Risk("correct", at_least=0.85)``, losses are one minus it. Without a problem all columns
+        are read as they are written; `select_from_losses` takes them for losses, so give the
+        problem where a limit is a lower one.
 
     Returns
     -------
@@ -53,8 +62,16 @@ def read_losses(
     Raises
     ------
     TableError
-        If the file cannot be read as a table of losses.
+        If the file cannot be read as a table of losses; or if it is an .npz file, which holds
+        losses, and the problem limits what is good.
+    ProblemError
+        If ``problem`` is no problem, or it is not plain how losses follow from a column.
     """
+    if not isinstance(problem, Problem | None):
+        raise ProblemError(
+            f"problem is the Problem that the table is read for, but it is {shown(problem)}. Give "
+            f"the one that goes to select_from_losses, or leave it out."
+        )
     if not isinstance(path, str | Path):
         raise TableError(
             f'path is the file of the losses, but it is {shown(path)}. Write "losses.npz".'
@@ -63,7 +80,9 @@ def read_losses(
     try:
         _check_size(path)
         if is_archive(path):
-            return read_archive(existing(path))
+            place = existing(path)
+            _check_archive(place.name, problem)
+            return read_archive(place)
     except OSError as error:
         raise_alone(
             TableError(
@@ -72,7 +91,9 @@ def read_losses(
             )
         )
     columns = with_example(path, named_columns(config, example, split))
-    with open_table(path, columns, Wanted(texts=tuple(groups))) as table:
+    wanted = Wanted() if problem is None else wanted_columns(problem)
+    texts = tuple(dict.fromkeys((*wanted.texts, *groups)))
+    with open_table(path, columns, replace(wanted, texts=texts)) as table:
         validation, calibration = (_arrays(table, name) for name in SPLITS)
         return LossTable(
             validation,
@@ -86,6 +107,20 @@ def read_losses(
 def is_archive(path: str | Path) -> bool:
     """Say whether a path names a NumPy archive."""
     return Path(path).suffix.lower() == ".npz"
+
+
+def _check_archive(name: str, problem: Problem | None) -> None:
+    """Refuse an archive for a limit on what is good: nobody knows whether 1 is good in it."""
+    risks = () if problem is None else problem.risks
+    risk = next((risk for risk in risks if risk.losses_are_complement), None)
+    if risk is not None:
+        limit = exact(0.1 if risk.limit is None else risk.limit)
+        raise TableError(
+            f"An .npz file holds losses as Python makes them, where 1 is bad, but in the column "
+            f"{risk.name!r} of a table 1 is good, and nobody can tell which of the two {name!r} "
+            f"has. Give a .csv or .parquet file whose column {risk.name!r} holds what its name "
+            f'says, or limit the losses under a name of their own: "wrong<={limit}".'
+        )
 
 
 def existing(path: str | Path) -> Path:

@@ -44,7 +44,10 @@ def read_label_file(
         selected = [
             f"{name_cell(trial)} AS c",
             f"{name_cell(example)} AS e",
-            *(f"{cell(source, name)} AS x{i}" for i, name in enumerate(names)),
+            *(
+                f"{cell(source, name, turned=name in wanted.turned)} AS x{i}"
+                for i, name in enumerate(names)
+            ),
         ]
         for i, name in enumerate(wanted.beside):
             text = f"CAST({identifier(name)} AS VARCHAR)"
@@ -131,9 +134,14 @@ class JudgeFile:
 
 
 def read_judge_file(
-    path: str, trials: Sequence[int], risks: Sequence[str], *, trial: str, example: str, fresh: str
+    path: str, trials: Sequence[int], wanted: Wanted, *, trial: str, example: str, fresh: str
 ) -> JudgeFile:
-    """Read a judge's scores; ``fresh``: the column that says which examples are never labelled."""
+    """Read a judge's scores, which stand in the columns of a file as losses do.
+
+    ``wanted``: those of the labels; ``fresh``: the column that says which examples are never
+    labelled.
+    """
+    risks = wanted.losses or ()
     known = column_names(path)
     judged = tuple(name for name in risks if name in known)
     if not judged:
@@ -142,8 +150,8 @@ def read_judge_file(
             f"none for {', '.join(risks)}; the table has {', '.join(known[:20])}. Name the columns "
             f"as the risks are named."
         )
-    wanted = Wanted(judged, texts=(fresh,))
-    file = read_label_file(path, trials, wanted, trial=trial, example=example)
+    scores = Wanted(judged, texts=(fresh,), turned=wanted.turned)
+    file = read_label_file(path, trials, scores, trial=trial, example=example)
     column = {name: i for i, name in enumerate(file.examples)}
     is_fresh = marked_fresh(path, fresh, file.beside[fresh], file.examples)
     return JudgeFile(column, is_fresh, file.given, file.losses)

@@ -10,7 +10,8 @@ import numpy as np
 
 from riskpilot.common import FloatArray
 from riskpilot.errors import TableError, shown
-from riskpilot.tables.cells import cell, name_cell
+from riskpilot.tables.cells import cell, check_types, found_number, name_cell
+from riskpilot.tables.columns import Columns, Wanted
 from riskpilot.tables.configurations import parse_config
 from riskpilot.tables.local_files import local_path
 from riskpilot.tables.logs import check_examples, is_log, read_runs
@@ -62,11 +63,15 @@ def _read_one(path: str | Path, columns: Sequence[str]) -> OneRun:
                     f"{source.name!r} has no column {name!r}; it has {', '.join(source.types)}. "
                     f"Name a column of the file, or add it."
                 )
+        check_types(source, Columns(("example",), split=0.5), columns, Wanted())
         config = _config(source)
         read = ", ".join(cell(source, name) for name in columns)
-        rows = source.ask(
-            f"SELECT {name_cell('example')}, {read} FROM {source.rows} ORDER BY 1"
-        ).fetchall()
+        try:
+            rows = source.ask(
+                f"SELECT {name_cell('example')}, {read} FROM {source.rows} ORDER BY 1"
+            ).fetchall()
+        except TableError as error:
+            raise found_number(source, columns, error) from error
         repeated = (
             "repeats" in source.types
             and source.ask(

@@ -183,9 +183,9 @@ def _open_path(path: str, connection: duckdb.DuckDBPyConnection, folder: Path) -
     kind = next(iter(kinds))
     if len(kinds) > 1 or (kind is None and not files[0].lower().endswith(".eval")):
         raise TableError(
-            f"A table of losses is an .npz, .csv, .parquet, .json or .jsonl file, or a log of an "
-            f"evaluation tool, but this is {shown_safely(path)}. Save the losses with "
-            f"riskpilot.tables.save_losses, or in one of these forms."
+            f"A table has one row per example and is a .csv, .parquet, .json or .jsonl file, or a "
+            f"log of an evaluation tool, but this is {shown_safely(path)}. Write it in one of "
+            f"these forms; select, verify and read_losses take an .npz file, too."
         )
     if kind in (None, "json") and logs.are_logs(files):
         return _open_logs(source, files)

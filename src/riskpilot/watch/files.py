@@ -12,8 +12,7 @@ import numpy as np
 from riskpilot.common import Array, is_name, reason_of, shown_safely
 from riskpilot.errors import TableError, raise_alone, shown
 from riskpilot.problem import Problem
-from riskpilot.selection import wanted_columns
-from riskpilot.tables import column_names, example_id, marked_fresh, read_rows
+from riskpilot.tables import column_names, example_id, marked_fresh, read_rows, wanted_columns
 
 _IDS = "example"  # the column of ids, where no other is named
 

@@ -5,7 +5,7 @@ sooner or later.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import optuna
 from riskpilot.common import FloatArray
 from riskpilot.errors import TableError
 from riskpilot.study.labels.calibration import Calibration
-from riskpilot.tables import JudgeFile, LabelFile, Wanted, read_judge_file, read_label_file
+from riskpilot.tables import JudgeFile, LabelFile, read_judge_file, read_label_file, wanted_columns
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,16 @@ def calibration_from_files(
 
     Returns how many labels are new. The labels come in the order in which their examples first
     appear in the file. Those that were added before must still be the first ones, with the same
-    losses. A candidate gets its losses up to the first example for which the file has none.
+    losses. A candidate gets its losses up to the first example for which the file has none. A
+    column holds what its name says, labels and a judge's scores alike: under "correct >= 0.85", 1
+    is good.
     """
     calibration = Calibration(study, horizon=horizon)
+    problem = calibration.problem
+    wanted = replace(wanted_columns(problem), losses=problem.names)
     scores: JudgeFile | None = None
     if judge is not None:
-        names = vars(columns)
-        scores = read_judge_file(judge, calibration.trials, calibration.problem.names, **names)
+        scores = read_judge_file(judge, calibration.trials, wanted, **vars(columns))
         fresh = _fresh(judge, scores, calibration)
         calibration = Calibration(study, horizon=horizon, judge=fresh)
     if labels is None:
@@ -55,8 +58,6 @@ def calibration_from_files(
             "scores of the labelled examples. Give it: --judge scores.csv."
         )
     before = calibration.n_labels
-    problem = calibration.problem
-    wanted = Wanted(problem.names, problem.labels, problem.numbers)
     file = read_label_file(
         labels, calibration.trials, wanted, trial=columns.trial, example=columns.example
     )

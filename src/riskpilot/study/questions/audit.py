@@ -6,12 +6,12 @@ from riskpilot.common import parse, signed_files
 from riskpilot.errors import CertificateError
 from riskpilot.guarantee import SCHEMA, Certificate, Seal
 from riskpilot.problem import Problem
-from riskpilot.selection import Verification, ledger_beside, wanted_columns, whole_table
+from riskpilot.selection import Verification, ledger_beside, whole_table
 from riskpilot.study.as_tables import is_storage, open_study
 from riskpilot.study.questions.differences import differences_from_file_ledger
 from riskpilot.study.questions.trusting import FILE_LEDGER_IS_OLD, FILE_LEDGER_KNOWS
 from riskpilot.study.questions.verifying import verify
-from riskpilot.tables import Columns, is_archive, open_table
+from riskpilot.tables import Columns, is_archive, open_table, wanted_columns
 
 
 def audit(
@@ -45,7 +45,7 @@ def audit(
     if certificate.table is not None and not is_archive(losses):
         found = _audit_long_table(certificate, problem, losses, sealed)
     else:
-        table = whole_table(problem, losses)
+        table = whole_table(problem, losses, again=True)
         found = verify(
             certificate,
             validation=table.validation,
