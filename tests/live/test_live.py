@@ -17,6 +17,7 @@ import riskpilot as rp
 from riskpilot import live
 from riskpilot.cli.app import app
 from riskpilot.live.server import _LOOK_SECONDS
+from riskpilot.study import still
 from riskpilot.study.storages.patience import StorageUnreachableError, is_hurried
 from tests.pictures import browser, scenes
 
@@ -95,6 +96,7 @@ def test_page_shows_a_search_under_way_from_its_first_trial_to_its_verdict():
         assert re.search(r"Trial \d+ would pass the test .* with a chance of \d\d %", searching)
         assert "RuntimeError: out of &lt;memory&gt;" in searching
         assert "1 trial under way" in searching
+        assert "best chance to pass" in searching
         assert "Calibration data is sealed: no question has been put to it" in searching
         drawn = json.loads(re.search(r'id="page">(.*?)</script>', searching)[1])["figures"]
         names = {trace.get("name") for trace in drawn["figure-0"]["data"]}
@@ -102,6 +104,8 @@ def test_page_shows_a_search_under_way_from_its_first_trial_to_its_verdict():
         selection = rp.select(study)
         after = text_of(page)
         assert "✓ Certified" in after
+        assert "chance to pass" not in after
+        assert "One more evaluation" not in after
         assert "1 of delta has been spent" in after
         assert f"<dt>layers</dt><dd>{selection.config['layers']}</dd>" in after
 
@@ -303,7 +307,7 @@ def test_a_study_that_was_deleted_is_said_in_one_sentence(tmp_path, name):
         optuna.delete_study(study_name="gone", storage=study._storage)
         status, _, content = ask(page)
         assert status == 503
-        assert content.startswith(b"The study 'gone' is no longer in its storage: it was deleted.")
+        assert content == b"The study 'gone' was deleted."
 
 
 def test_a_storage_that_does_not_answer_is_not_waited_for(monkeypatch):
@@ -417,14 +421,16 @@ def searching(place, name, n_trials):
     assert not thread.is_alive()
 
 
+LOOK = "document.dispatchEvent(new Event('visibilitychange'));"  # as who comes back to a page
+
+
 @pytest.mark.browser
 def test_page_renews_itself_while_a_study_runs_elsewhere(chrome, place):
     rp.create_study(scenes.PROBLEM, study_name="live", seed=0, **place)
     watched = rp.load_study(study_name="live", **place)
     says = "return document.body.innerText"
-    look = "document.dispatchEvent(new Event('visibilitychange'));"  # as who comes back to a page
 
-    def until(*words, at_once=look):
+    def until(*words, at_once=LOOK):
         """Wait until the page shows all of these words, without being loaded again."""
         script = at_once + says
         browser.wait(chrome, lambda c: all(w in c.execute_script(script) for w in words), 120)
@@ -439,6 +445,7 @@ def test_page_renews_itself_while_a_study_runs_elsewhere(chrome, place):
             until("1 running", "1 trial under way", "at work", at_once="")
             turns.release()
             until("1 finished", "The trade-off")
+            assert "Shaded" not in chrome.execute_script(says)
             turns.release(7)
             until("8 finished", "1 failed", "out of <memory>", "Expected to pass")
             drawn = (
@@ -446,11 +453,54 @@ def test_page_renews_itself_while_a_study_runs_elsewhere(chrome, place):
                 "document.querySelectorAll('#figure-0 .legendtext').length > 5"
             )
             browser.wait(chrome, lambda c: c.execute_script(drawn), 120)
+            until("Shaded: where the test is a close call")
+            label = chrome.find_element("id", "figure-0").get_attribute("aria-label")
+            assert re.search(r"The trade-off: .* 8 evaluated", label)
         rp.select(rp.load_study(study_name="live", **place))
         until("Certified", "9 finished", "1 of delta has been spent")
         assert chrome.execute_script("return window.stayed")
         assert browser.barriers(chrome) == {}
         assert browser.complaints(chrome) == []
-    until("This page does not renew itself at the moment")
+    until("The server of this page does not answer. This page shows the study as it was at")
+    chrome.get("about:blank")
+    browser.complaints(chrome)
+
+
+@pytest.mark.browser
+def test_a_page_whose_study_is_gone_says_so_on_top_and_its_clock_stops(chrome, monkeypatch):
+    study = scenes.study(2)
+    study.ask()
+    clock = "return document.querySelector('time[data-began]').textContent"
+    note = "return document.getElementById('lost').innerText"
+
+    def until(script, condition):
+        browser.wait(chrome, lambda c: condition(c.execute_script(LOOK + script)), 60)
+
+    def unreachable(study):
+        raise StorageUnreachableError("has not worked for 10 minutes")
+
+    with served(study) as page:
+        browser.view(chrome, 1100)
+        chrome.get(page.address)
+        until("return document.body.innerText", lambda text: "This page renews itself" in text)
+        monkeypatch.setattr(live.server, "still", unreachable)
+        until(note, lambda text: text.startswith("The storage of the study does not answer."))
+        monkeypatch.setattr(live.server, "still", still)
+        until(note, lambda text: not text)
+        assert chrome.execute_script("return document.body.className") == "searching"
+        optuna.delete_study(study_name=study.study_name, storage=study._storage)
+        until(note, lambda text: "was deleted. This page shows the study as it was at" in text)
+        shown = chrome.execute_script(clock)
+        chrome.execute_script(
+            "const now = Date.now(); Date.now = () => now + 7200e3;"  # two hours later
+            "window.beats = 0; setInterval(() => { window.beats += 1; }, 1000)"
+        )
+        until("return window.beats", lambda beats: beats >= 2)
+        assert chrome.execute_script(clock) == shown
+        before = "return getComputedStyle(document.querySelector('.verdict'), '::before').content"
+        assert chrome.execute_script(before) == '"Old: "'
+        top = "return document.getElementById('lost').getBoundingClientRect().top"
+        assert chrome.execute_script(top) < 60
+        assert browser.barriers(chrome) == {}
     chrome.get("about:blank")
     browser.complaints(chrome)

@@ -24,7 +24,7 @@ def test_trade_off_of_a_search_shows_every_part_of_the_paper_picture(search):
     figure = search.figure()
     assert {
         "region of interest",
-        "largest value that passes",
+        "largest calibration value that passes",
         "limit",
         "front",
         "initial",
@@ -56,7 +56,10 @@ def test_many_candidates_are_not_all_numbered():
 def test_p_values_stand_in_testing_order_with_smallest_ones_at_the_floor():
     selection = scenes.thresholds()
     figure = plots.p_value_sequence(selection.plan, selection.result, selection.candidates)
-    drawn = sorted((x, y) for trace in figure.data for x, y in zip(trace.x, trace.y, strict=True))
+    *points, line = figure.data
+    drawn = sorted((x, y) for trace in points for x, y in zip(trace.x, trace.y, strict=True))
+    assert line.name == "delta = 0.1"  # in the legend, where no point covers it
+    assert not figure.layout.annotations
     assert [y for _, y in drawn] == pytest.approx(np.maximum(selection.p_values, 1e-12))
 
 

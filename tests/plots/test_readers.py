@@ -2,9 +2,11 @@
 
 import itertools
 
+import plotly.graph_objects as go
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from riskpilot import plots
 from tests.pictures import browser, written_pages
 
 pytestmark = pytest.mark.browser
@@ -100,6 +102,49 @@ def test_a_page_that_is_made_wide_again_has_its_panels_side_by_side(show):
     browser.wait(chrome, lambda c: c.execute_script(domains) > 0.4, 60)
     browser.view(chrome, 390, mobile=True)
     browser.wait(chrome, lambda c: c.execute_script(domains) == 0, 60)
+
+
+# Whether each figure is as wide as its place and as high as it was drawn, with its heights.
+FIT = """
+const boxes = [...document.querySelectorAll(".drawing")];
+const fits = (box) => box.clientWidth === box._fullLayout.width
+  && box.clientHeight === box._fullLayout.height && box.clientHeight >= 300;
+return [boxes.every(fits), boxes.map((box) => box.clientHeight)];
+"""
+
+
+def test_figures_keep_their_height_when_the_page_gets_another_width(chrome, written, tmp_path):
+    plain = plots.save_figure(go.Figure(go.Scatter(y=[1, 2])), tmp_path / "plain.html")
+    for path in (written["nothing"], plain):
+        heights = []
+        browser.view(chrome, 1000)
+        chrome.get(path.as_uri())
+        browser.drawn(chrome)
+        for width in (1000, 900, 1000, 700, 1000):
+            browser.view(chrome, width)
+            wide = f"return innerWidth === {width}"
+            browser.wait(chrome, lambda c, wide=wide: c.execute_script(wide), 60)
+            browser.wait(chrome, lambda c: c.execute_script(FIT)[0], 60)
+            heights.append(chrome.execute_script(FIT)[1])
+        assert heights == [heights[0]] * 5
+
+
+@pytest.mark.parametrize("name", ["nothing", "watch"])
+def test_two_figures_stand_on_a_sheet_of_letter_paper(show, name):
+    chrome = show(name)
+    with browser.paper(chrome, "light"):
+        browser.view(chrome, 718)  # A4 is narrower than Letter, and higher
+        browser.wait(chrome, lambda c: c.execute_script(FIT)[0], 60)
+        chrome.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+        drawn = "return document.querySelector('.drawing')._fullLayout.width === 680"
+        browser.wait(chrome, lambda c: c.execute_script(drawn), 60)
+        edges = chrome.execute_script(
+            "return [...document.querySelectorAll('section:has(.figure)')]"
+            ".map(place => place.getBoundingClientRect()).map(r => [r.top, r.bottom])"
+        )
+        assert len(edges) >= 2
+        for (top, _), (_, bottom) in itertools.pairwise(edges):
+            assert bottom - top < 960  # 11 inches without a margin of half an inch on both ends
 
 
 def test_a_browser_that_cannot_unpack_says_so_and_keeps_the_text(chrome, written):

@@ -13,7 +13,7 @@ def figures_of(snapshot: Snapshot) -> tuple[PageFigure, ...]:
     if snapshot.search is None:
         return ()
     validation, background = snapshot.search
-    shaded = "" if background.search is None else " Shaded: where the test will be a close call."
+    shaded = "" if background.search is None else " Shaded: where the test is a close call."
     return (
         PageFigure(
             "The trade-off",

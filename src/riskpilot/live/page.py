@@ -19,6 +19,7 @@ def write_live_page(snapshot: Snapshot, name: str) -> str:
 <noscript><meta http-equiv="refresh" content="10"></noscript>
 </head>
 <body class="{words.mood(snapshot)}" data-version="{name}">
+<p id="lost" role="alert" hidden></p>
 <header id="above">
 <p class="verdict" role="status">{words.as_html(words.state(snapshot))}</p>
 <h1>{words.as_html(words.headline(snapshot))}</h1>

@@ -27,7 +27,7 @@ from riskpilot.errors import RiskpilotError, StudyError
 from riskpilot.live.page import write_live_page
 from riskpilot.live.snapshot import snapshot_of, version_of
 from riskpilot.plots import asset
-from riskpilot.study import SameFile, StorageUnreachableError, hurried, still
+from riskpilot.study import SameFile, StorageUnreachableError, StudyGoneError, hurried, still
 
 _LOOK_SECONDS = 0.5  # however many pages are open, the storage is read no more often than this
 _HEADERS = {
@@ -113,6 +113,8 @@ def application(study: optuna.Study, names: Iterable[str] = ("localhost",)) -> S
             name, content = kept.page()
         except StorageUnreachableError:
             return PlainTextResponse("The storage of the study does not answer.", 503)
+        except StudyGoneError:  # who reads the page cannot load another study
+            return PlainTextResponse(f"The study {study.study_name!r} was deleted.", 503)
         except RiskpilotError as error:
             return PlainTextResponse(str(error), 503)
         return _answer(request, content, "text/html", name)

@@ -124,6 +124,7 @@ def _page_data(figures: Sequence[PageFigure]) -> dict[str, Any]:
         layout = figure["layout"]
         for name in ("template", "title"):  # the page has the theme, and the heading says the title
             layout.pop(name, None)
+        layout.setdefault("height", _HEIGHT)
         layout["margin"] = {**layout.get("margin", {}), "t": 20}
         drawn[f"figure-{i}"] = {**figure, "narrow": narrow_form(layout)}
     themes = {name: _template(name) for name in ("light", "dark")}

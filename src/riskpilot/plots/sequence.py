@@ -51,17 +51,10 @@ def p_value_sequence(
             marker={"color": colour, "size": 9, "symbol": symbol},
         )
     delta = plan.problem.delta
-    figure.add_hline(y=delta, line={"dash": "dash", "color": RED, "width": 2})
-    figure.add_annotation(
-        text=f"delta = {delta:g}",
-        font={"color": RED},
-        showarrow=False,
-        x=1,
-        xref="paper",
-        xanchor="right",
-        y=math.log10(delta),  # annotations on a logarithmic axis are placed by the exponent
-        yanchor="top",
-    )
+    dashed = {"dash": "dash", "color": RED, "width": 2}
+    figure.add_hline(y=delta, line=dashed)
+    # The legend names the line: beside it, a point could cover the words.
+    figure.add_scatter(x=[None], y=[None], name=f"delta = {delta:g}", mode="lines", line=dashed)
     floor = "≤ " if bool((result.worst_log_p <= math.log(_SMALLEST)).any()) else ""
     figure.update_xaxes(title_text="position in the test, safest first", rangemode="tozero")
     low = max(math.floor(math.log10(p.min())), -12) - 0.5

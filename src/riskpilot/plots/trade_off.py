@@ -246,13 +246,14 @@ def _draw_panel(figure: go.Figure, scene: _Scene, i: int) -> None:
 
 
 def _draw_region(figure: go.Figure, part: Interval, place: dict[str, Any], show: bool) -> None:
-    """Shade the region of interest, and mark the largest value that passes."""
+    """Shade the region of interest, and mark the largest calibration value that passes."""
     figure.add_vrect(x0=part.low, x1=part.high, **REGION_SHADE, **place)
     dashed = {"color": ORANGE, "dash": "dash"}
     figure.add_vline(x=part.alpha_max, line=dashed, exclude_empty_subplots=False, **place)
     square = {"color": ORANGE, "opacity": 0.35, "symbol": "square", "size": 13}
     _key(figure, "region of interest", {"mode": "markers", "marker": square}, place, show)
-    _key(figure, "largest value that passes", {"mode": "lines", "line": dashed}, place, show)
+    passes = "largest calibration value that passes"
+    _key(figure, passes, {"mode": "lines", "line": dashed}, place, show)
 
 
 def _draw_evaluated(figure: go.Figure, scene: _Scene, i: int, place: dict[str, Any]) -> None:

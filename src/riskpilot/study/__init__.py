@@ -30,7 +30,7 @@ from riskpilot.study.questions.question_ledger import ledger
 from riskpilot.study.questions.verifying import verify
 from riskpilot.study.recertifying import recertify
 from riskpilot.study.sampler import GuidedSampler, sampler_for, search_snapshot
-from riskpilot.study.searching import search_so_far, still
+from riskpilot.study.searching import StudyGoneError, search_so_far, still
 from riskpilot.study.settling import StopWhenSettled
 from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.study.space import Space, check_choices, from_unit, n_values, to_unit
@@ -63,6 +63,7 @@ __all__ = [
     "Status",
     "StopWhenSettled",
     "StorageUnreachableError",
+    "StudyGoneError",
     "adopt",
     "as_storage",
     "attributes_of",

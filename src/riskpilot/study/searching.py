@@ -16,6 +16,10 @@ from riskpilot.study.sampler import sampler_for
 from riskpilot.study.storages import stand_still
 
 
+class StudyGoneError(StudyError):
+    """A study was deleted from its storage while somebody looked at it."""
+
+
 def still(study: optuna.Study) -> optuna.Study:
     """Read a study once, and return it as it is now.
 
@@ -25,7 +29,7 @@ def still(study: optuna.Study) -> optuna.Study:
     try:
         attributes = attributes_of(study)  # the ledger names trials, so that it is read before them
     except KeyError as error:  # so Optuna says of every storage that it has no such study
-        raise StudyError(
+        raise StudyGoneError(
             f"The study {study.study_name!r} is no longer in its storage: it was deleted. Load "
             f"another one, riskpilot.load_study(storage=...)."
         ) from error

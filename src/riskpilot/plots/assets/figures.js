@@ -4,15 +4,15 @@
   let page = read();
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const settings = {
-    responsive: true,
+    responsive: false, // plotly would forget the height; `fit` follows the width of the page
     displaylogo: false,
     showSendToCloud: false, // the page sends nothing anywhere
     displayModeBar: window.innerWidth < 700 ? false : "hover",
     modeBarButtonsToRemove: ["lasso2d", "select2d"],
   };
-  const PRINTED = { width: 680, height: 400 }; // pixels: two figures stand on a sheet of paper
+  const PRINTED = { width: 680, height: 350 }; // pixels: two stand on a sheet of A4 or US Letter
   const placed = () => Object.entries(page.figures).map(([id, figure]) => ({
-    figure, box: document.getElementById(id), narrow: null,
+    figure, box: document.getElementById(id), narrow: null, width: null,
   }));
   let figures = placed();
   const theme = () => (dark.matches ? page.themes.dark : page.themes.light);
@@ -34,17 +34,20 @@
   };
 
   // A page that is not shown has no width; its figures stay as they are.
+  const isOfOtherWidth = ({ box, width }) => box.clientWidth && box.clientWidth !== width;
   const wantsNarrow = ({ figure, box, narrow }) => (
     box.clientWidth ? box.clientWidth < figure.narrow.below : narrow
   );
   const draw = async (one) => {
     one.narrow = wantsNarrow(one);
-    const { figure, box, narrow } = one;
+    one.width = one.box.clientWidth || one.width;
+    const { figure, box, narrow, width } = one;
     // What a reader has zoomed into stays so when other values come, in the same form.
     const put = box.dataset.narrow === String(narrow) ? Plotly.react : Plotly.newPlot;
     box.dataset.narrow = narrow;
     const layout = structuredClone(narrow ? figure.narrow.layout : figure.layout);
-    await put(box, figure.data, { ...layout, template: theme(), uirevision: "same" }, settings);
+    Object.assign(layout, { width, template: theme(), uirevision: "same" });
+    await put(box, figure.data, layout, settings);
     if (narrow) { // as high as its panels and the lines of its legend need
       const { t, b } = box._fullLayout._size;
       await Plotly.relayout(box, { height: figure.narrow.plot + t + b });
@@ -73,19 +76,17 @@
     dark.addEventListener("change", () => all(() => ({ template: theme() })));
     let turn = Promise.resolve(); // a page that is resized again waits until the figures stand
     const fit = async () => {
-      for (const one of figures) if (wantsNarrow(one) !== one.narrow) await draw(one);
+      for (const one of figures) if (isOfOtherWidth(one)) await draw(one);
     };
     window.addEventListener("resize", () => { turn = turn.then(fit); });
     window.addEventListener("beforeprint", () => all((one) => {
-      const { height, legend } = one.box._fullLayout;
-      one.screen = { height, "legend.y": legend?.y };
+      const { width, height, legend } = one.box._fullLayout;
+      one.screen = { width, height, "legend.y": legend?.y };
       const paper = one.narrow ? height : Math.min(height, PRINTED.height);
       const below = legend?.y * height / paper; // as far below the axis as on the screen
       return { template: page.themes.light, width: PRINTED.width, height: paper, "legend.y": below };
     }));
-    window.addEventListener("afterprint", () => all(({ screen }) => (
-      { template: theme(), width: null, autosize: true, ...screen }
-    )));
+    window.addEventListener("afterprint", () => all(({ screen }) => ({ template: theme(), ...screen })));
     document.addEventListener("renewed", () => { // a live page has other figures now
       page = read();
       figures = placed();
