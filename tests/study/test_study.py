@@ -335,7 +335,7 @@ def test_suggested_limits_are_the_range_of_the_pool_and_the_smallest_that_would_
             calibration={"error": [calibration["error"]]},
         )
         assert (selection.config is not None) is passes
-    assert "can be certified" in str(suggestion)
+    assert "can be expected to pass" in str(suggestion)
 
 
 def test_suggestions_do_not_depend_on_calibration_losses():
