@@ -355,3 +355,10 @@ def test_limits_are_set_once_the_pool_is_there_and_not_after_a_selection():
     rp.select(study)
     with pytest.raises(rp.StudyError, match="cannot change any more"):
         rp.set_limits(study, error=0.2)
+
+
+def test_a_suggested_limit_is_rounded_to_the_side_that_can_pass():
+    suggestion = rp.LimitSuggestion("error", "error", 0.05, 0.2, 0.087651)
+    assert "limits from 0.08766 can" in str(suggestion)
+    lower = rp.LimitSuggestion("precision", "precision", 0.8, 0.95, 0.912371, at_least=True)
+    assert "limits up to 0.9123 can" in str(lower)
