@@ -207,4 +207,4 @@ def test_status_tells_trials_failures_region_and_ledger(storage, request):
     assert question["config"] == selection.config
     assert question["certificate"] == selection.certificate.digest
     after = CliRunner().invoke(app, ["status", address, "--study-name", name])
-    assert "1 of delta spent" in after.output
+    assert "Ledger: all of delta spent" in after.output

@@ -504,3 +504,24 @@ def test_a_difference_names_its_field(certificate, validation, calibration):
     found = rp.verify(changed, validation=validation, calibration=calibration).differences
     assert any(words.startswith("calibration loss: computed") for words in found)
     assert any(words.startswith("number of calibration: computed") for words in found)
+
+
+def test_the_promise_is_about_the_choice_and_not_about_a_configuration(certificate):
+    assert f", the configuration that is chosen, here {certificate.config}, has error <= " in (
+        certificate.promise
+    )
+
+
+def test_a_certificate_in_earlier_words_still_holds(certificate, validation, calibration):
+    words = certificate.promise.replace("that is chosen, here ", "").replace("}, has ", "} has ")
+    assert words.startswith(
+        f"With probability at least 90% over the draw of validation and calibration data, the "
+        f"configuration {certificate.config} has error <= "
+    )
+    earlier = dataclasses.replace(certificate, promise=words)
+    earlier = rp.Certificate.from_json(earlier.to_json())
+    assert rp.verify(earlier, validation=validation, calibration=calibration).ok
+    assert certificate.has_fingerprint(earlier.fingerprint)
+    other = dataclasses.replace(earlier, promise=words.replace("90%", "99%"))
+    assert not rp.verify(other, validation=validation, calibration=calibration).ok
+    assert not certificate.has_fingerprint(other.fingerprint)

@@ -264,3 +264,15 @@ def test_a_plan_for_a_quantile_says_how_many_losses_may_lie_above_the_limit():
         validation = {"y": rng.permutation(losses["y"][0])[None], "cost": [1.0]}
         found = rp.select_from_losses(problem, validation=validation, calibration=losses)
         assert (found.config is not None) is passes
+
+
+def test_what_just_passes_is_not_rounded_to_what_fails():
+    for risk, is_safe in (
+        (rp.Risk("error", 0.1), lambda told, exact: told <= exact),
+        (rp.Risk("accuracy", at_least=0.9), lambda told, exact: told >= exact),
+    ):
+        for m in (777, 1001, 4321, 7919):
+            (plan,) = rp.plan_calibration(rp.Problem([risk], "cost"), m)
+            told = float(str(plan).split(" passes")[0].split()[-1])
+            assert is_safe(told, plan.just_passes)
+            assert told == pytest.approx(plan.just_passes, rel=1e-3)

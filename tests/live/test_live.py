@@ -106,7 +106,7 @@ def test_page_shows_a_search_under_way_from_its_first_trial_to_its_verdict():
         assert "✓ Certified" in after
         assert "chance to pass" not in after
         assert "One more evaluation" not in after
-        assert "1 of delta has been spent" in after
+        assert "All of delta has been spent" in after
         assert f"<dt>layers</dt><dd>{selection.config['layers']}</dd>" in after
 
 
@@ -457,7 +457,7 @@ def test_page_renews_itself_while_a_study_runs_elsewhere(chrome, place):
             label = chrome.find_element("id", "figure-0").get_attribute("aria-label")
             assert re.search(r"The trade-off: .* 8 evaluated", label)
         rp.select(rp.load_study(study_name="live", **place))
-        until("Certified", "9 finished", "1 of delta has been spent")
+        until("Certified", "9 finished", "All of delta has been spent")
         assert chrome.execute_script("return window.stayed")
         assert browser.barriers(chrome) == {}
         assert browser.complaints(chrome) == []

@@ -163,3 +163,23 @@ def test_problems_are_about_the_same_numbers_whatever_their_limits_tests_and_del
 def test_the_width_of_a_range_is_that_of_the_statistic():
     assert rp.Risk("drop", 0.1, low=-1, high=1).width == 2
     assert rp.Risk("drop", 0.1, statistic=rp.Difference()).width == 2
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        (0, "It may be kept, but no number of examples can show that"),
+        (1, "Everything in that range keeps it"),
+        (1.1, "Everything in that range keeps it"),
+        (-0.1, "Nothing in that range keeps it"),
+        (1e-13, "Nearer to an end than 1e-12 of the range"),
+    ],
+)
+def test_a_limit_outside_the_range_is_refused_with_the_reason(limit, reason):
+    with pytest.raises(rp.ProblemError, match=reason):
+        rp.Risk("error", limit)
+
+
+def test_a_lower_limit_of_everything_is_refused_with_the_reason():
+    with pytest.raises(rp.ProblemError, match="It may be kept, but no number of examples"):
+        rp.Risk("accuracy", at_least=1)

@@ -25,6 +25,13 @@ def test_it_is_said_when_calibration_shows_it():
     assert "standard errors apart. The promise stands" in message
 
 
+def test_no_promise_stands_where_nothing_could_be_certified():
+    found = selection(0, thinned=0.4, problem=rp.Problem([rp.Risk("error", 0.005)], "cost"))
+    assert found.config is None
+    assert "Nothing is certified, and candidates were picked by numbers" in str(found)
+    assert "The promise stands" not in str(found)
+
+
 def test_chance_alone_is_hardly_ever_blamed():
     blamed = ["too optimistic" in str(selection(seed, thinned=0.0)) for seed in range(60)]
     assert sum(blamed) <= 3

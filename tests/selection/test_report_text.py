@@ -67,3 +67,45 @@ def test_page_names_no_address_to_load_from(tmp_path):
     page = text(scenes.thresholds(), tmp_path)
     assert "http" not in page
     assert "src=" not in page
+
+
+def counted(problem, errors, n):
+    """Select one configuration from counts."""
+    name = problem.risks[0].name
+    return rp.select_from_counts(
+        problem,
+        validation={name: ([errors], [n]), "cost": [1.0]},
+        calibration={name: ([errors], [n])},
+    )
+
+
+def test_no_promise_is_rounded_to_the_unsafe_side(tmp_path):
+    above = rp.Problem([rp.Risk("error", 0.10004)], minimize="cost", delta=0.00012345)
+    page = text(counted(above, 1_000_200_000, 10**10), tmp_path).replace("\N{NO-BREAK SPACE}", " ")
+    assert "<h1>With 99.987655 % confidence, error is at or below 10.004 % on new data" in page
+    assert "with probability at most 0.012345 %, over" in page
+    assert "<dt>limit</dt><dd>10.004 %</dd>" in page
+    assert "<dt>upper bound</dt><dd>10.004 %</dd>" in page  # and not 10.01 %
+    below = rp.Problem([rp.Risk("accuracy", at_least=0.89996)], minimize="cost")
+    page = text(counted(below, 100_020_000, 10**9), tmp_path).replace("\N{NO-BREAK SPACE}", " ")
+    assert "accuracy is at or above 89.996 % on new data" in page
+
+
+def test_a_tiny_delta_is_no_certainty(tmp_path):
+    tiny = rp.Problem([rp.Risk("error", 0.1)], minimize="cost", delta=1e-15)
+    selection = counted(tiny, 10, 10_000)
+    shown = [str(selection), selection._repr_html_(), text(selection, tmp_path)]
+    assert all("With probability at least 1 - 1e-15 over the draw" in words for words in shown)
+    assert "<h1>With 1 - 1e-15 confidence, error is" in shown[-1]
+    assert not any("100%" in words for words in shown[:2])
+
+
+def test_a_page_says_where_the_questions_to_a_table_are_counted(tmp_path):
+    assert "No ledger was kept: whoever asks again must count." in text(scenes.nothing(), tmp_path)
+    selection = rp.select_from_losses(
+        rp.Problem([rp.Risk("error", 0.1)], minimize="cost"),
+        validation={"error": np.zeros((1, 80)), "cost": [1.0]},
+        calibration={"error": np.zeros((1, 90))},
+        ledger=tmp_path / "ledger.json",
+    )
+    assert "listed in the ledger beside the table of losses" in text(selection, tmp_path)

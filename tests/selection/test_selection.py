@@ -181,3 +181,48 @@ def test_a_price_of_each_configuration_may_be_the_same_array_in_both_splits():
         calibration={"error": errors[:, 300:], "price": prices},
     )
     assert selection.config == {"index": 2}
+
+
+@pytest.mark.parametrize("deviation", [0.0, 0.01])
+def test_losses_that_vary_little_need_as_many_examples_as_is_said(deviation):
+    rng = np.random.default_rng(3)
+
+    def message(n):
+        losses = 0.098 + deviation * rng.standard_normal((2, 1, n))
+        return rp.select_from_losses(
+            PROBLEM,
+            validation={"error": losses[0], "cost": [1.0]},
+            calibration={"error": losses[1]},
+        ).message
+
+    few = message(400)
+    assert "Nothing could be certified" in few
+    needed = int(few.split("about ")[1].split(" examples")[0].replace(",", ""))
+    assert 400 < needed < 3000
+    assert "Nothing could be certified" in message(needed // 3)
+    assert "Chosen" in message(3 * needed)
+
+
+def test_the_sizes_of_groups_are_told_apart_from_the_number_of_examples():
+    groups = np.repeat(["f", "m"], [300, 700])
+    losses = np.random.default_rng(0).random((2, 1, 1000)) < 0.02
+    selection = rp.select_from_losses(
+        rp.Problem([rp.Risk("error", 0.1, statistic=rp.GroupGap(), groups="groups")], "cost"),
+        validation={"error": losses[0], "cost": [1.0], "groups": groups},
+        calibration={"error": losses[1], "groups": groups.copy()},
+    )
+    said = " on 1,000 calibration examples, 300 of them in the smallest group, 'f', limit 0.1"
+    assert said in selection.message
+
+
+def test_no_value_is_invented_where_no_example_counts():
+    losses = np.zeros((2, 1, 200))
+    losses[1] = np.nan
+    selection = rp.select_from_losses(
+        rp.Problem([rp.Risk("error", 0.1, conditional=True)], "cost"),
+        validation={"error": losses[0], "cost": [1.0]},
+        calibration={"error": losses[1]},
+    )
+    assert "no value, as no calibration example counts for it, limit 0.1" in selection.message
+    assert "without examples nothing can be shown" in selection.message
+    assert "no example counts" in selection._repr_html_()

@@ -534,3 +534,25 @@ def test_a_procedure_tells_where_it_comes_from_and_may_call_itself(study):
     assert certificate.procedure["name"] == "custom: procedure"
     assert certificate.procedure["origin"].endswith("test_ledger.calls_itself.<locals>.procedure")
     assert rp.select(study, procedure=calls_itself()).certificate.digest == certificate.digest
+
+
+def test_an_answer_in_the_earlier_words_of_a_promise_is_the_same_answer(study, monkeypatch):
+    words = "riskpilot.guarantee.promise_words._THE_CHOICE"
+    with monkeypatch.context() as earlier:
+        earlier.setattr(words, "the configuration {} has")
+        before = rp.select(study).certificate
+    again = rp.select(study).certificate
+    assert "the configuration {" in before.promise
+    assert "that is chosen, here {" in again.promise
+    assert len(rp.ledger(study)) == 1
+    assert rp.verify(before, study=study).ok
+    assert rp.verify(again, study=study).ok
+
+
+def test_all_of_delta_is_said_in_words(study):
+    rp.select(study, spend=0.5)
+    assert study_status(study).spent_in_words == "0.5 of delta"
+    rp.select(study, problem=PROBLEM.with_limits(error=0.2), spend=0.5)
+    assert study_status(study).spent_in_words == "all of delta"
+    rp.select(study)
+    assert study_status(study).spent_in_words == "2 times delta"

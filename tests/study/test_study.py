@@ -335,7 +335,7 @@ def test_suggested_limits_are_the_range_of_the_pool_and_the_smallest_that_would_
             calibration={"error": [calibration["error"]]},
         )
         assert (selection.config is not None) is passes
-    assert "can be certified" in str(suggestion)
+    assert "can be expected to pass" in str(suggestion)
 
 
 def test_suggestions_do_not_depend_on_calibration_losses():
@@ -355,3 +355,10 @@ def test_limits_are_set_once_the_pool_is_there_and_not_after_a_selection():
     rp.select(study)
     with pytest.raises(rp.StudyError, match="cannot change any more"):
         rp.set_limits(study, error=0.2)
+
+
+def test_a_suggested_limit_is_rounded_to_the_side_that_can_pass():
+    suggestion = rp.LimitSuggestion("error", "error", 0.05, 0.2, 0.087651)
+    assert "limits from 0.08766 can" in str(suggestion)
+    lower = rp.LimitSuggestion("precision", "precision", 0.8, 0.95, 0.912371, at_least=True)
+    assert "limits up to 0.9123 can" in str(lower)

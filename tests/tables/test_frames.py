@@ -117,7 +117,7 @@ def test_every_kind_of_file_gives_one_certificate_and_verifies_it(
 
 def test_the_promise_is_about_what_the_column_says() -> None:
     promise = rp.select_from_frame(PROBLEM, frames(answers())["arrow"](), **COLUMNS)
-    assert "'prompt_id': 1} has correct >= 0.8 on new data" in promise.certificate.promise
+    assert "'prompt_id': 1}, has correct >= 0.8 on new data" in promise.certificate.promise
     assert "1 - correct: " in str(promise)
 
 

@@ -4,6 +4,7 @@ from rich.console import Console
 
 from riskpilot.cli import terminal
 from riskpilot.cli.options import JsonOption, StorageArgument, StudyNameOption, examples
+from riskpilot.common import exact
 from riskpilot.guarantee import config_in_words
 from riskpilot.selection import left_out_in_words
 from riskpilot.study import (
@@ -86,7 +87,7 @@ def _cells(risk: RiskStatus) -> list[object]:
     """Write how the trials stand to one limit."""
     return [
         risk.title,
-        "open" if risk.loss_limit is None else f"{risk.loss_limit:g}",
+        "open" if risk.loss_limit is None else exact(risk.loss_limit),
         f"{risk.lowest_loss:.4g} to {risk.highest_loss:.4g}",
         "" if risk.n_below_limit is None else risk.n_below_limit,
         "" if risk.loss_region is None else "{:.4g} to {:.4g}".format(*risk.loss_region),
@@ -113,7 +114,7 @@ def _show_ledger(console: Console, status: Status) -> None:
         ([q.use, f"{q.spend:g}", q.created, q.problem, _certified(q)], _style(q))
         for q in status.questions
     ]
-    terminal.show_table(console, f"Ledger: {status.spent:g} of delta spent", heads, rows)
+    terminal.show_table(console, f"Ledger: {status.spent_in_words} spent", heads, rows)
 
 
 def _running(status: Status) -> list[str]:

@@ -1,6 +1,8 @@
 """Small helpers that know nothing of risks: arrays, digests, words, threads, notebook cards."""
 
 from riskpilot.common.arguments import (
+    bound_in_words,
+    confidence,
     exact,
     finite_number,
     is_flag,
@@ -65,11 +67,13 @@ __all__ = [
     "ShownLine",
     "TimeLimitError",
     "anything",
+    "bound_in_words",
     "canonical",
     "card",
     "check_archive",
     "check_file",
     "check_memory",
+    "confidence",
     "digest",
     "digest_of",
     "exact",

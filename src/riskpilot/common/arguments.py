@@ -1,12 +1,17 @@
 """What an argument must be to be of use: a finite number, or a name that can be shown."""
 
 import math
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from numbers import Real
 
 import numpy as np
 
 from riskpilot.errors import is_visible
+
+# Below this probability of failure a confidence in per cent is a row of nines.
+_TINY_DELTA = 1e-9
+# Below this many per cent, twelve places behind the point may not be enough.
+_TINY_PERCENT = 1e-3
 
 
 def finite_number(value: object) -> float | None:
@@ -62,7 +67,32 @@ def exact(number: float) -> str:
 def percent(share: float) -> str:
     """A share in per cent, without rounding a chance of failure away.
 
-    >>> percent(0.9), percent(one_minus(1e-9))
-    ('90%', '99.9999999%')
+    >>> percent(0.9), percent(one_minus(1e-9)), percent(1e-15)
+    ('90%', '99.9999999%', '1e-13%')
     """
-    return f"{exact(round(100 * share, 12))}%"
+    hundredfold = 100 * share
+    tiny = abs(hundredfold) < _TINY_PERCENT
+    return f"{exact(float(f'{hundredfold:.12g}') if tiny else round(hundredfold, 12))}%"
+
+
+def confidence(delta: float) -> str:
+    """The probability with which a promise holds that may fail with ``delta``, never rounded up.
+
+    >>> confidence(0.1), confidence(0.00012345), confidence(1 / 3), confidence(1e-15)
+    ('90%', '99.987655%', '66.666666666666%', '1 - 1e-15')
+    """
+    if delta < _TINY_DELTA:
+        return f"1 - {exact(delta)}"
+    kept = 100 * (1 - Decimal(repr(float(delta))))
+    return f"{kept.quantize(Decimal('1e-12'), ROUND_FLOOR).normalize():f}%"
+
+
+def bound_in_words(bound: float, *, up: bool, digits: int = 4) -> str:
+    """A bound in a few digits, rounded to the side on which it still holds.
+
+    >>> bound_in_words(0.100041, up=True), bound_in_words(0.89996, up=False)
+    ('0.1001', '0.8999')
+    """
+    context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    # Twelve digits leave out what the arithmetic of floats added: 0.30000000000000004 is 0.3.
+    return f"{float(context.create_decimal(f'{bound:.12g}')):.{digits}g}"

@@ -3,7 +3,7 @@
 from typing import Any
 from xml.etree import ElementTree
 
-from riskpilot.common import signed_files
+from riskpilot.common import bound_in_words, exact, signed_files
 from riskpilot.gate.checking import CheckedRisk, Gate
 
 SCHEMA = "riskpilot-gate/1"
@@ -122,19 +122,22 @@ def _line(checked: CheckedRisk, n: int) -> str:
 
 def _spending(gate: Gate) -> str:
     """Say at which level the question was tested."""
+    level = bound_in_words(gate.level, up=True, digits=3)
     if gate.entry is None:
-        return f"Tested at level {gate.level:.3g}, as a question on its own."
+        return f"Tested at level {level}, as a question on its own."
     return (
-        f"Question {gate.entry.number} of the ledger, tested at level {gate.level:.3g}: a share "
-        f"of {gate.entry.share:.3g} of delta = {gate.delta:g}; {gate.entry.spent:.3g} of it is "
-        f"spent."
+        f"Question {gate.entry.number} of the ledger, tested at level {level}: a share of "
+        f"{gate.entry.share:.3g} of delta = {exact(gate.delta)}; "
+        f"{bound_in_words(gate.entry.spent, up=True, digits=3)} of it is spent."
     )
 
 
 def _bound(checked: CheckedRisk) -> str:
     """Say the strictest limit that would have been shown."""
-    side = "at least" if checked.risk.losses_are_complement else "at most"
-    return f"{side} {_number(checked.upper_bound, checked)}"
+    bound = checked.upper_bound
+    if checked.risk.losses_are_complement:
+        return f"at least {bound_in_words(1 - bound, up=False)}"
+    return f"at most {bound_in_words(bound, up=True)}"
 
 
 def _number(value: float | None, checked: CheckedRisk | None = None) -> str:

@@ -28,7 +28,7 @@ def upper_bounds(plan: TestPlan, result: TestResult, positions: Sequence[int]) -
     if result.calibration is None:
         return np.full((len(positions), len(plan.problem.risks)), np.nan)
     columns = []
-    for risk in plan.problem.risks:
+    for i, risk in enumerate(plan.problem.risks):
         if risk.name in plan.judged:  # a judge's help is for the limit that was asked about
             columns.append(np.full(len(positions), np.nan))
             continue
@@ -40,7 +40,10 @@ def upper_bounds(plan: TestPlan, result: TestResult, positions: Sequence[int]) -
             log_p = _log_p(plan, risk, losses, row, position)
             mean, error = float(means[row]), float(errors[row])
             bounds.append(_smallest_limit(log_p, mean, error, plan.problem.delta))
-        columns.append(risk.from_unit(np.array(bounds)))
+        shown = result.log_p[list(positions), i] < math.log(plan.problem.delta)
+        assert risk.limit is not None
+        most = np.where(shown, risk.limit, np.inf)  # a limit that was shown is a bound itself
+        columns.append(np.minimum(risk.from_unit(np.array(bounds)), most))
     return np.column_stack(columns)
 
 

@@ -1,13 +1,13 @@
 """The promise, and all that is needed to check it again."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from riskpilot.common import Shape, card, digest_of
 from riskpilot.guarantee.certificate_shape import SCHEMA, a_certificate
-from riskpilot.guarantee.promise_words import promise_of
+from riskpilot.guarantee.promise_words import in_earlier_words, promise_of
 from riskpilot.guarantee.question import Question, runs
 from riskpilot.guarantee.signed_records import SignedRecord
 from riskpilot.guarantee.testing import Labelling, TestPlan, TestResult
@@ -131,6 +131,15 @@ class Certificate(SignedRecord):
     def fingerprint(self) -> str:
         """The digest of all fields with numbers to six digits, which is that of every machine."""
         return digest_of(_coarse(asdict(self)))
+
+    @property
+    def in_earlier_words(self) -> "Certificate":
+        """The same certificate with its promise in the words that the first certificates had."""
+        return replace(self, promise=in_earlier_words(self.promise, self.config, self.level))
+
+    def has_fingerprint(self, fingerprint: str) -> bool:
+        """Whether a ledger's fingerprint is that of this certificate, in whichever words."""
+        return fingerprint in (self.fingerprint, self.in_earlier_words.fingerprint)
 
     @property
     def outcome(self) -> dict[str, Any]:

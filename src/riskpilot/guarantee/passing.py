@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from scipy.special import betaincc
 
+from riskpilot.common import exact
 from riskpilot.errors import ProblemError
 from riskpilot.guarantee import risk_tests
 from riskpilot.problem import Risk
@@ -123,8 +124,9 @@ def unit_risk(risk: Risk, true_risk: float) -> float:
     """Bring a true risk, in the words of the risk, to the unit scale of the losses."""
     unit = risk.to_unit(risk.in_words(true_risk))
     if not 0 <= unit < risk.unit_limit:
-        bound, best = risk.bound, risk.in_words(risk.bottom)
-        values = f"({bound:g}, {best:g}]" if risk.complement else f"[{best:g}, {bound:g})"
+        assert risk.bound is not None
+        bound, best = exact(risk.bound), exact(risk.in_words(risk.bottom))
+        values = f"({bound}, {best}]" if risk.complement else f"[{best}, {bound})"
         raise ProblemError(
             f"Risk {risk.name!r}: a true value that can be certified lies in {values}, but it is "
             f"{true_risk:g}. Give one on the good side of the limit: at the limit or beyond it, "

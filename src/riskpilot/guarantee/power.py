@@ -7,6 +7,7 @@ from numbers import Real
 
 import numpy as np
 
+from riskpilot.common import bound_in_words, exact
 from riskpilot.errors import ProblemError, shown
 from riskpilot.guarantee import risk_tests
 from riskpilot.guarantee.passing import (
@@ -80,11 +81,12 @@ class RiskPlan:
         if self.risk.complement:
             what, up_to = f"{what} of {self.risk.subject}", "at least"
         steering = risk_tests.steering_family(self.risk, self.family)
-        exact = steering != "normal" or isinstance(self.risk.statistic, Quantile)
-        about = "" if exact else "about "
+        is_exact = steering != "normal" or isinstance(self.risk.statistic, Quantile)
+        about = "" if is_exact else "about "
+        just_passes = bound_in_words(self.just_passes, up=self.risk.complement)
         text = (
             f"{self.risk}: with {m:,} calibration examples{each} a {what} of {up_to} {about}"
-            f"{self.just_passes:.4g} passes ({self.family.replace('_', '-')} test)"
+            f"{just_passes} passes ({self.family.replace('_', '-')} test)"
         )
         text += "." if self.assumes is None else f", if {self.assumes}."
         if self.unknown is not None:
@@ -198,7 +200,7 @@ def power_is_unknown(risk: Risk, deviation: float | None) -> str | None:
         share = statistic.share_above
         return (
             f"With what probability it passes hangs on {hangs_on}, which is not known: plan for "
-            f"that share, Risk('share above {risk.bound:g}', {share:g}), which is the same test."
+            f"that share, Risk('share above {_bound(risk)}', {share:g}), which is the same test."
         )
     if deviation is not None:
         return None
@@ -216,7 +218,13 @@ def _few_above(risk: Risk, test: str, m: int, delta: float) -> str | None:
     if share is None or test != "binomial":
         return "few enough of the losses lie above the limit"
     most = math.floor(share * m + 1e-9)
-    return f"at most {most:,} of the losses lie above {risk.bound:g}"
+    return f"at most {most:,} of the losses lie above {_bound(risk)}"
+
+
+def _bound(risk: Risk) -> str:
+    """Write the limit of a risk in its own words, exactly."""
+    assert risk.bound is not None
+    return exact(risk.bound)
 
 
 def _checked(problem: Problem, n_calibration: int, target_power: float, binary: bool) -> int:

@@ -1,12 +1,19 @@
 """The promise of a certificate in words."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
+from riskpilot.common import confidence, one_minus, percent
 from riskpilot.guarantee.procedure_names import custom_name, describe
 from riskpilot.guarantee.procedures import Procedure
 from riskpilot.guarantee.question import Question, config_of, groups_in_words
 from riskpilot.guarantee.testing import Labelling, TestResult
 from riskpilot.guarantee.uses import Use
+
+# The choice depends on the data, so that nothing is promised of a configuration by its name.
+_THE_CHOICE = "the configuration that is chosen, here {}, has"
+_THE_CHOICE_BEFORE = "the configuration {} has"
 
 
 def promise_of(question: Question, chosen: int | None, use: Use, result: TestResult) -> str:
@@ -18,11 +25,22 @@ def promise_of(question: Question, chosen: int | None, use: Use, result: TestRes
     config = config_of(question.configs, plan.order[chosen])
     return (
         f"With probability at least {problem.confidence} over the draw of validation and "
-        f"calibration data, the configuration {config} has {problem.limits_in_words} on new data "
+        f"calibration data, {_THE_CHOICE.format(config)} {problem.limits_in_words} on new data "
         f"from the same distribution.{groups_in_words(plan.groups)}"
         f"{_if_custom(question.procedure)}{_arrived(result.labelling)}{_judged(result, chosen)}"
         f"{_again(use)}"
     )
+
+
+def in_earlier_words(promise: str, config: Mapping[str, Any] | None, level: float) -> str:
+    """Write a promise as the first certificates had it, which still hold.
+
+    ``config``: the certified configuration; ``level``: the delta of the test.
+    """
+    chance = "With probability at least {} over"
+    chances = chance.format(confidence(level)), chance.format(percent(one_minus(level)))
+    choices = _THE_CHOICE.format(config), _THE_CHOICE_BEFORE.format(config)
+    return promise.replace(*chances, 1).replace(*choices, 1)
 
 
 def _judged(result: TestResult, chosen: int) -> str:

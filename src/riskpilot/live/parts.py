@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from riskpilot.common import exact
 from riskpilot.guarantee import config_in_words
 from riskpilot.live.snapshot import Snapshot
 from riskpilot.live.words import as_html, gain
@@ -83,7 +84,7 @@ def ledger(status: Status) -> str:
         for question in status.questions[-_MOST_ROWS:]
     ]
     heads = ["question", "share of delta", "when", "certified", "asked"]
-    words = f"{status.spent:g} of delta has been spent."
+    words = f"{status.spent_in_words.capitalize()} has been spent."
     table = _table(heads, rows, len(status.questions))
     return _section("The ledger", f"<p>{words}</p>{table}")
 
@@ -141,7 +142,7 @@ def _risk(status: Status, risk: RiskStatus) -> str:
     """Show how the finished trials stand to one limit."""
     finished = status.states["complete"] - len(status.left_out)
     rows = {
-        "limit": "open" if risk.loss_limit is None else f"{risk.loss_limit:g}",
+        "limit": "open" if risk.loss_limit is None else exact(risk.loss_limit),
         "so far": f"{risk.lowest_loss:.4g} to {risk.highest_loss:.4g}",
     }
     if risk.n_below_limit is not None:

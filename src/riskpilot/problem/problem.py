@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
-from riskpilot.common import card, exact, finite_number, is_name, one_minus, percent
+from riskpilot.common import card, confidence, exact, finite_number, is_name, one_minus, percent
 from riskpilot.errors import ProblemError, shown
 from riskpilot.problem import names
 from riskpilot.problem.risk import Risk
@@ -221,7 +221,7 @@ class Problem:
     @property
     def confidence(self) -> str:
         """The probability with which the promise holds, in words: "90%"."""
-        return percent(one_minus(self.delta))
+        return confidence(self.delta)
 
     def __str__(self) -> str:
         return (

@@ -182,15 +182,26 @@ def check_limit(risk: "Risk") -> None:
     if risk.complement:
         raise ProblemError(
             f"Risk {risk.name!r}: a lower limit must lie strictly between 0 and 1, but it is "
-            f"{risk.bound}. A limit at an end is either always or never kept; move the limit."
+            f"{risk.bound}. {_why_not(risk)}; move the limit."
         )
     raise ProblemError(
         f"Risk {risk.name!r}: the limit must lie strictly inside the range of the "
-        f"{risk.words or 'losses'}, ({risk.bottom}, {risk.top}), but it is {risk.limit}. A "
-        f"limit at an end is either always or never kept, and nearer to one than 1e-12 of the "
-        f"range no number of examples tells; move the limit, or declare the range of the "
-        f"losses with low= and high=."
+        f"{risk.words or 'losses'}, ({risk.bottom}, {risk.top}), but it is {risk.limit}. "
+        f"{_why_not(risk)}; move the limit, or declare the range of the losses with low= and "
+        f"high=."
     )
+
+
+def _why_not(risk: "Risk") -> str:
+    """Say what is wrong with a limit that does not lie inside the range."""
+    assert risk.limit is not None
+    if risk.limit >= risk.top:
+        return "Everything in that range keeps it, so that there is nothing to show"
+    if risk.limit < risk.bottom:
+        return "Nothing in that range keeps it"
+    if risk.limit == risk.bottom:
+        return "It may be kept, but no number of examples can show that"
+    return "Nearer to an end than 1e-12 of the range no number of examples tells them apart"
 
 
 def check_scale(risk: "Risk") -> None:

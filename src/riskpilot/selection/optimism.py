@@ -24,6 +24,7 @@ def optimism_in_words(
     errors = np.hypot(
         validation.standard_errors[rows], result.calibration.standard_errors[held_out]
     )
+    verdict = "The promise stands, but " if result.passed.any() else "Nothing is certified, and "
     lines = []
     for i, risk in enumerate(plan.problem.risks):
         known = np.isfinite(found[:, i] - hoped[:, i]) & (errors[:, i] > 0)
@@ -37,7 +38,7 @@ def optimism_in_words(
         lines.append(
             f"Validation was too optimistic about {risk.title}: {low:.4g} there, {high:.4g} on "
             f"calibration data for the candidate in the middle, {missed[middle]:.1f} standard "
-            f"errors apart. The promise stands, but candidates were picked by numbers that were "
+            f"errors apart. {verdict}candidates were picked by numbers that were "
             f"too good: validate on examples that models were not tuned or stopped on and that "
             f"are as recent, or tell a search: GuidedSampler(problem, trust=0, "
             f"doubt={_doubt(low, high)})."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from riskpilot.common import card
+from riskpilot.common import card, exact
 from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import PlotError
 from riskpilot.guarantee import (
@@ -155,8 +155,8 @@ class Selection:
         rows = [
             (
                 risk.title,
-                float(result.means[at, i]),
-                f"{risk.limit:g}",
+                float(result.means[at, i]) if result.n[at, i] else "no example counts",
+                "" if risk.limit is None else exact(risk.limit),
                 p_in_words(result.log_p[at, i]),
             )
             for i, risk in enumerate(self.problem.risks)

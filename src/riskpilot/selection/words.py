@@ -3,8 +3,7 @@
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
+from riskpilot.common import exact
 from riskpilot.guarantee import (
     Certificate,
     Labelling,
@@ -78,10 +77,36 @@ def _nothing_certified(
 def _risk_line(plan: TestPlan, result: TestResult, i: int, at: int) -> str:
     """Write the numbers of risk ``i`` for the candidate at position ``at``."""
     risk = plan.problem.risks[i]
+    assert risk.limit is not None
+    n, smallest = examples_behind(plan, result, i, at)
+    value = "no value, as no calibration example counts for it"
+    if result.n[at, i] > 0:
+        value = f"{result.means[at, i]:.4g} on {n:,} calibration examples{smallest}"
     return (
-        f"  {risk.title}: {result.means[at, i]:.4g} on {result.n[at, i]:,} calibration examples, "
-        f"limit {risk.limit:g}, p = {p_in_words(result.log_p[at, i])}"
+        f"  {risk.title}: {value}, limit {exact(risk.limit)}, p = {p_in_words(result.log_p[at, i])}"
     )
+
+
+def examples_behind(plan: TestPlan, result: TestResult, i: int, at: int) -> tuple[int, str]:
+    """Count the calibration examples behind risk ``i``, and name the group that has the fewest."""
+    groups = _sizes(plan, result, i, at)
+    if groups is None:
+        return int(result.n[at, i]), ""
+    name, fewest = min(groups.items(), key=lambda group: group[1])
+    return sum(groups.values()), f", {fewest:,} of them in the smallest group, {name}"
+
+
+def _sizes(plan: TestPlan, result: TestResult, i: int, at: int) -> dict[str, int] | None:
+    """Count the examples of each group of a risk; None where it has no groups."""
+    if result.calibration is None:
+        return None
+    summary = result.calibration.risks[plan.problem.risks[i].name].summary
+    if not isinstance(summary, GroupSummary):
+        return None
+    return {
+        name_in_words(name): int(part.n[result.rows[at]])
+        for name, part in zip(summary.names, summary.sums, strict=True)
+    }
 
 
 def _what_would_decide(plan: TestPlan, result: TestResult, i: int, at: int) -> str:
@@ -94,21 +119,29 @@ def _what_would_decide(plan: TestPlan, result: TestResult, i: int, at: int) -> s
     if few is not None:
         return few
     if n == 0:
-        return "no calibration example counts for it"
+        return "without examples nothing can be shown"
     unit = risk.to_unit(mean)
     if unit >= risk.unit_limit:
         return "more examples would not help at this value: it is not below the limit"
-    family, std = plan.families[risk.name], None
-    alone = ""
+    family, alone = plan.families[risk.name], ""
     if risk.name in plan.judged:
         family, alone = risk.statistic.auto(plan.judged[risk.name]), " without a judge"
-    if steering_family(risk, family) == "normal" and result.calibration is not None:
-        family = "normal"
-        deviations = result.calibration.risks[risk.name].summary.standard_deviation
-        std = float(deviations[result.rows[at]])
-    needed = samples_to_pass(family, risk.unit_limit, unit, plan.aims[at], std)
+    family = steering_family(risk, family)
+    needed = samples_to_pass(
+        family, risk.unit_limit, unit, plan.aims[at], _deviation(plan, result, i, at)
+    )
     each = " in each group" if risk.needs_groups else ""
+    if needed <= n:  # what passes hangs on more than the mean
+        return f"it was close: about every second draw with this value would have passed{alone}"
     return f"about {needed:,} examples{each} with this value would have passed{alone}"
+
+
+def _deviation(plan: TestPlan, result: TestResult, i: int, at: int) -> float | None:
+    """Find the standard deviation of the losses behind risk ``i``, on the unit scale."""
+    if result.calibration is None:
+        return None
+    summary = result.calibration.risks[plan.problem.risks[i].name].summary
+    return float(summary.standard_deviation[result.rows[at]])
 
 
 def _labels_left(labelling: Labelling, at: int) -> str:
@@ -121,18 +154,11 @@ def _labels_left(labelling: Labelling, at: int) -> str:
 
 def _too_few(plan: TestPlan, result: TestResult, i: int, at: int) -> str | None:
     """Say which group is too small for anything to be shown about it; None where none is."""
-    risk = plan.problem.risks[i]
-    if result.calibration is None:
+    risk, groups = plan.problem.risks[i], _sizes(plan, result, i, at)
+    if groups is None:
         return None
-    summary = result.calibration.risks[risk.name].summary
-    if not isinstance(summary, GroupSummary):
-        return None
-    sizes = [int(part.n[result.rows[at]]) for part in summary.sums]
-    smallest = int(np.argmin(sizes))
+    name, fewest = min(groups.items(), key=lambda group: group[1])
     needs = fewest_examples(risk, plan.families[risk.name], plan.aims[at])
-    if sizes[smallest] >= needs:
+    if fewest >= needs:
         return None
-    return (
-        f"group {name_in_words(summary.names[smallest])} cannot be certified with "
-        f"{sizes[smallest]:,} examples; it needs {needs:,}"
-    )
+    return f"group {name} cannot be certified with {fewest:,} examples; it needs {needs:,}"

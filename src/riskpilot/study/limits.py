@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import optuna
 
+from riskpilot.common import bound_in_words
 from riskpilot.errors import StudyError
 from riskpilot.guarantee import family, steering_family
 from riskpilot.problem import Problem
@@ -52,9 +53,10 @@ class LimitSuggestion:
 
     def __str__(self) -> str:
         way = "up to" if self.at_least else "from"
+        tightest = bound_in_words(self.tightest_limit, up=not self.at_least)
         return (
             f"{self.title}: {self.lowest:.4g} to {self.highest:.4g} on validation; "
-            f"limits {way} {self.tightest_limit:.4g} can be certified"
+            f"limits {way} {tightest} can be expected to pass"
         )
 
 
@@ -87,7 +89,7 @@ def suggest_limits(study: optuna.Study) -> dict[str, LimitSuggestion]:
     >>> evaluation = rp.Evaluation({"error": draws[0], "cost": 1.0}, {"error": draws[1]})
     >>> study.optimize(rp.objective(study, lambda trial: evaluation), n_trials=1)
     >>> print(suggest_limits(study)["error"])
-    error: 0.094 to 0.094 on validation; limits from 0.113 can be certified
+    error: 0.094 to 0.094 on validation; limits from 0.113 can be expected to pass
     """
     problem = problem_of(study)
     records = finished(study).records

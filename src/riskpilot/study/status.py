@@ -141,6 +141,14 @@ class Status:
     outlook: Outlook | None
     racing: RacingStatus | None
 
+    @property
+    def spent_in_words(self) -> str:
+        """The share of delta that all questions together have spent."""
+        share = f"{self.spent:g}"
+        if share == "1":
+            return "all of delta"
+        return f"{share} times delta" if self.spent > 1 else f"{share} of delta"
+
     def to_json(self) -> dict[str, Any]:
         """Write the status as plain JSON; what JSON does not have becomes a text."""
         written: dict[str, Any] = for_programs(asdict(self))

@@ -3,9 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from riskpilot.common import exact
+from riskpilot.common import bound_in_words, exact
 from riskpilot.watch.estimates import Estimate
 from riskpilot.watch.promises import Stream
+
+
+def between(lower: float, upper: float, joint: str = " to ") -> str:
+    """Write two bounds in a few digits, each rounded to the side on which it still holds.
+
+    >>> between(0.012345, 0.045671)
+    '0.01234 to 0.04568'
+    """
+    return f"{bound_in_words(lower, up=False)}{joint}{bound_in_words(upper, up=True)}"
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ class WatchedRisk:
             return f"{self.what}{of}: no label yet; limit {exact(self.limit)}"
         return (
             f"{self.what}{of}: {self.estimate:.4g} over {self.count:,} {self.counted}, between "
-            f"{self.lower:.4g} and {self.upper:.4g}; limit {exact(self.limit)}"
+            f"{between(self.lower, self.upper, ' and ')}; limit {exact(self.limit)}"
         )
 
 
@@ -107,7 +116,7 @@ class WatchAlarm:
         return (
             f"{self.what}{of}: went above its limit {exact(self.limit)} around label "
             f"{self.change + 1:,}{since}; noticed at label {self.label:,} ({self.time}). Since "
-            f"then it is {value}, between {self.lower:.4g} and {self.upper:.4g}."
+            f"then it is {value}, between {between(self.lower, self.upper, ' and ')}."
         )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from riskpilot.common import exact, percent
+from riskpilot.common import confidence, exact, percent
 from riskpilot.plots import (
     Course,
     PageFigure,
@@ -20,7 +20,7 @@ from riskpilot.plots import (
 )
 from riskpilot.watch.capital import wealth
 from riskpilot.watch.estimates import segment_estimates
-from riskpilot.watch.findings import WatchAlarm, WatchedRisk
+from riskpilot.watch.findings import WatchAlarm, WatchedRisk, between
 from riskpilot.watch.promises import Stream
 from riskpilot.watch.state import segment_between
 from riskpilot.watch.watching import Watch
@@ -54,7 +54,7 @@ def _page(watch: Watch) -> str:
 <h2>How each risk stands</h2><div class="cards">{_cards(watch)}</div>
 <p class="note">Dark bar: the mean over all labels. Light bar: up to its upper bound. Line: the
 limit. All bounds on this page hold together and at all times with probability
-{percent(1 - watch.delta)}.</p>
+at least {confidence(watch.delta)}.</p>
 {sections(figures)}
 {_what_is_assumed(watch)}
 </main>
@@ -108,7 +108,7 @@ def _alarm_card(alarm: WatchAlarm) -> str:
         "noticed at label": f"{alarm.label:,}",
         "noticed on": alarm.time,
         "mean since then": _number(alarm.estimate),
-        "bounds": f"{_number(alarm.lower)} to {_number(alarm.upper)}",
+        "bounds": between(alarm.lower, alarm.upper),
         "limit": exact(alarm.limit),
     }
     return f'<div class="card"><h3>{_escaped(alarm.what)}{_escaped(of)}</h3>{_list(rows)}</div>'
@@ -137,7 +137,7 @@ def _card(risk: WatchedRisk) -> str:
     rows = {
         "limit": exact(risk.limit),
         "mean": _number(risk.estimate),
-        "bounds": f"{_number(risk.lower)} to {_number(risk.upper)}",
+        "bounds": between(risk.lower, risk.upper),
         risk.counted: f"{risk.count:,}",
     }
     if risk.group is not None:

@@ -2,7 +2,7 @@
 
 from riskpilot.common import card, exact, percent
 from riskpilot.watch.estimates import segment_estimates, since_begin, since_change
-from riskpilot.watch.findings import WatchAlarm, WatchedRisk, watched_risk
+from riskpilot.watch.findings import WatchAlarm, WatchedRisk, between, watched_risk
 from riskpilot.watch.record import WatchRecord
 
 
@@ -84,7 +84,7 @@ def card_of(record: WatchRecord) -> str:
             part.what,
             part.group or "",
             "" if part.estimate is None else part.estimate,
-            f"{part.lower:.4g} to {part.upper:.4g}",
+            between(part.lower, part.upper),
             exact(part.limit),
             f"{part.count:,} {part.counted}",
         )

@@ -7,8 +7,16 @@ from typing import Any
 
 from riskpilot.guarantee import p_in_words, upper_bounds
 from riskpilot.problem import Risk
-from riskpilot.selection.report.sentences import amount, escaped, percent, plain
+from riskpilot.selection.report.sentences import (
+    amount,
+    bound_amount,
+    escaped,
+    limit_amount,
+    percent,
+    plain,
+)
 from riskpilot.selection.verdict import Selection
+from riskpilot.selection.words import examples_behind
 
 
 def choice(selection: Selection) -> str:
@@ -42,7 +50,8 @@ def choice(selection: Selection) -> str:
 def _risk_card(selection: Selection, i: int, risk: Risk, bound: float) -> str:
     """Show one risk of the closest candidate on a scale, and its numbers."""
     result, at = selection.result, selection.closest
-    mean, n = float(result.means[at, i]), int(result.n[at, i])
+    mean = float(result.means[at, i])
+    n, smallest = examples_behind(selection.plan, result, i, at)
     assert risk.limit is not None
     low = risk.bottom
     if low < 0:  # a difference lies near 0, far from the ends of its range
@@ -58,10 +67,10 @@ def _risk_card(selection: Selection, i: int, risk: Risk, bound: float) -> str:
     known = math.isfinite(bound)
     bar = f'<span class="bound" style="width:{place(bound)}"></span>' if known else ""
     rows = {
-        "limit": amount(risk, risk.limit),
-        "on calibration data": amount(risk, mean),
-        "upper bound": amount(risk, bound) if known else "not known",
-        "calibration examples": f"{n:,}",
+        "limit": limit_amount(risk, risk.limit),
+        "on calibration data": amount(risk, mean) if result.n[at, i] else "no example counts",
+        "upper bound": bound_amount(risk, bound) if known else "not known",
+        "calibration examples": f"{n:,}{smallest}",
         "p-value": p_in_words(float(result.log_p[at, i])),
         "test": selection.plan.families[risk.name].replace("_", "-"),
     }
@@ -159,6 +168,13 @@ def ledger_of_uses(selection: Selection) -> str:
         'class="text">asked</th><th scope="col">share of delta</th><th scope="col" class="text">'
         f"when</th></tr></thead><tbody>{rows}</tbody></table>"
         if rows
-        else '<p class="note">A table of losses keeps no ledger: whoever asks again must count.</p>'
+        else f'<p class="note">{_no_entries(use["ledger"])}</p>'
     )
     return f"<section><h2>The ledger</h2><p>{words}</p>{table}</section>"
+
+
+def _no_entries(entry: str | None) -> str:
+    """Say where questions are counted that the page does not list; ``entry``: that of this one."""
+    if entry is None:
+        return "No ledger was kept: whoever asks again must count."
+    return "The questions are listed in the ledger beside the table of losses."

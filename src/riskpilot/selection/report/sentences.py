@@ -4,6 +4,8 @@ import html
 from functools import partial
 from typing import Any
 
+from riskpilot import common
+from riskpilot.common import bound_in_words, exact
 from riskpilot.guarantee import groups_in_words
 from riskpilot.problem import Risk
 from riskpilot.selection.verdict import Selection
@@ -13,23 +15,21 @@ def headline(selection: Selection) -> str:
     """Write the verdict as a headline."""
     if selection.config is None:
         return "No configuration is shown to keep every limit"
-    confidence = percent(1 - selection.plan.problem.delta)
-    return f"With {confidence} confidence, {limits(selection, 'is ')} on new data"
+    return f"With {certainty(selection)} confidence, {limits(selection, 'is ')} on new data"
 
 
 def sentence(selection: Selection) -> str:
     """Say what the verdict means to somebody who decides."""
     problem = selection.plan.problem
-    delta = problem.delta
     if selection.config is None:
         return (
             "Do not rely on any of these configurations yet. None was shown to keep "
-            f"{limits(selection)} with the certainty that was asked for, {percent(1 - delta)}."
+            f"{limits(selection)} with the certainty that was asked for, {certainty(selection)}."
         )
     return (
         f"The procedure that chose this configuration certifies one that breaks a limit with "
-        f"probability at most {percent(delta)}, over the draw of validation and calibration data. "
-        f"New data must come from the same distribution."
+        f"probability at most {percent(problem.delta)}, over the draw of validation and "
+        f"calibration data. New data must come from the same distribution."
         f"{groups_in_words(selection.plan.groups)} {problem.minimize} is "
         f"{selection.plan.free[selection.closest]:.4g} on validation data; nothing is promised "
         f"of it."
@@ -39,7 +39,7 @@ def sentence(selection: Selection) -> str:
 def limits(selection: Selection, verb: str = "") -> str:
     """Write every limit, joined by and; ``verb`` makes sentences of them."""
     return " and ".join(
-        risk.says(partial(amount, risk), f"{verb}at or below", f"{verb}at or above")
+        risk.says(partial(limit_amount, risk), f"{verb}at or below", f"{verb}at or above")
         for risk in selection.plan.problem.risks
     )
 
@@ -50,14 +50,41 @@ def plain(value: Any) -> str:
 
 
 def amount(risk: Risk, value: float) -> str:
-    """Write a share of examples in percent, any other loss in its units."""
-    share = (0.0, 1.0) in ((risk.bottom, risk.top), (risk.low, risk.high))
-    return percent(value) if share else f"{value:.4g}"
+    """Write a measured share of examples in percent, any other loss in its units."""
+    return _spaced(f"{100 * value:.4g}%") if _is_share(risk) else f"{value:.4g}"
+
+
+def limit_amount(risk: Risk, value: float) -> str:
+    """Write a limit as `amount` does, but exactly: a promise must not be rounded."""
+    return percent(value) if _is_share(risk) else exact(value)
+
+
+def bound_amount(risk: Risk, value: float) -> str:
+    """Write an upper bound as `amount` does, but rounded up, though not beyond the limit."""
+    short = bound_in_words(value, up=True)
+    if risk.limit is not None and value <= risk.limit < float(short):
+        return limit_amount(risk, risk.limit)
+    return limit_amount(risk, float(short))
 
 
 def percent(value: float) -> str:
-    """Write a share in percent, with a space at which no line ends."""
-    return f"{100 * value:.4g}\N{NO-BREAK SPACE}%"
+    """Write a share in percent, exactly."""
+    return _spaced(common.percent(value))
+
+
+def certainty(selection: Selection) -> str:
+    """Write the probability with which the promise holds, never rounded up."""
+    return _spaced(selection.plan.problem.confidence)
+
+
+def _is_share(risk: Risk) -> bool:
+    """Whether a risk is a share of examples."""
+    return (0.0, 1.0) in ((risk.bottom, risk.top), (risk.low, risk.high))
+
+
+def _spaced(text: str) -> str:
+    """Put a space at which no line ends before a percent sign."""
+    return text.replace("%", "\N{NO-BREAK SPACE}%")
 
 
 def escaped(text: object) -> str:

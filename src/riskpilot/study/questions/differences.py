@@ -134,7 +134,7 @@ def differences_from_outcome(
     outcome = next((answer for answer in answers if answer["losses"] == losses), None)
     if outcome is None:
         return ["the ledger has no answer to this question: select again to complete it"]
-    if outcome["fingerprint"] != certificate.fingerprint:
+    if not certificate.has_fingerprint(outcome["fingerprint"]):
         return [
             f"the ledger has the certificate {outcome['certificate'][:16]} as the answer to this "
             f"question, not {certificate.digest[:16]}"

@@ -188,7 +188,7 @@ def note_outcome(study: optuna.Study, certificate: Certificate) -> None:
         outcome = {"use": entry["use"], "losses": losses, "entry": entry["digest"], **found}
         outcome["digest"] = _own_digest(outcome)
         study.set_user_attr(f"{_OUTCOME_KEY}{name}", outcome)
-    elif earlier["fingerprint"] != found["fingerprint"]:
+    elif not certificate.has_fingerprint(earlier["fingerprint"]):
         raise StudyError(
             f"The same question must have the same answer, but question {entry['use']} of study "
             f"{study.study_name!r} led to another certificate before, made with "
