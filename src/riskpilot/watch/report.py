@@ -53,8 +53,8 @@ def _page(watch: Watch) -> str:
 {_alarms(watch.alarms)}
 <h2>How each risk stands</h2><div class="cards">{_cards(watch)}</div>
 <p class="note">Dark bar: the mean over all labels. Light bar: up to its upper bound. Line: the
-limit. All bounds on this page hold together and at all times with probability
-{percent(1 - watch.delta)}.</p>
+limit. All bounds on this page hold together and at all times with probability at
+least {percent(1 - watch.delta)}.</p>
 {sections(figures)}
 {_what_is_assumed(watch)}
 </main>
@@ -68,7 +68,7 @@ def _headline(watch: Watch) -> str:
     """Write the verdict as a headline."""
     broken = list(dict.fromkeys(alarm.risk for alarm in watch.alarms))
     if broken:
-        return f"{' and '.join(broken)}: the promise no longer holds"
+        return f"{' and '.join(broken)}: the limit was shown to be broken"
     if not watch.n_labels:
         return "Nothing is known of any limit yet"
     return f"Nothing shows that a limit is broken, on {watch.n_labels:,} labels"
