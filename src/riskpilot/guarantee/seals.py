@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from riskpilot.common import (
@@ -11,18 +10,15 @@ from riskpilot.common import (
     canonical,
     card,
     digest_of,
-    kept_in,
     list_of,
     mapping_of,
     moment,
     optional,
     record,
-    shown_safely,
     signed_files,
     text,
     whole,
 )
-from riskpilot.errors import CertificateError
 from riskpilot.guarantee.certificate import Certificate
 from riskpilot.guarantee.certificate_shape import CONTENT, VERSIONS
 from riskpilot.guarantee.question import Question, question_in_words
@@ -117,33 +113,6 @@ class Seal(SignedRecord):
     configs: list[dict[str, Any]] | None
     questions: int
     versions: dict[str, str]
-
-    def save(self, path: str | Path) -> Path:
-        """Write the seal as JSON and return where it is; never over another seal.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file to write.
-
-        Returns
-        -------
-        Path
-            The same path.
-
-        Raises
-        ------
-        CertificateError
-            If the file cannot be written, or holds another seal: once its question was asked, that
-            one cannot be made again.
-        """
-        if kept_in(path) == "a seal" and signed_files.load(path, "seal").strip() != self.to_json():
-            raise CertificateError(
-                f"A seal is never written over, but there is another one in {shown_safely(path)}, "
-                f"which cannot be made again once its question was asked. Save this one in a file "
-                f"of its own: --out another.json in a command."
-            )
-        return super().save(path)
 
     def __str__(self) -> str:
         n = 0 if self.configs is None else len(self.configs)
