@@ -186,7 +186,7 @@ def test_a_study_is_selected_from_and_verified_by_its_storage(tmp_path: Path) ->
     stricter = json.loads(run("select", address, "-r", "error<=0.4", "--json"))
     assert stricter["certificate"]["use"]["number"] == 2
     assert "minimises 'cost'" in run("select", address, "-m", "time", code=2)
-    assert "holds first" in run("select", address, "--study-name", "second", code=2)
+    assert "holds 'first'" in run("select", address, "--study-name", "second", code=2)
 
 
 def small_study(address: str) -> optuna.Study:
@@ -221,6 +221,7 @@ def test_a_seal_is_written_before_and_checked_after(tmp_path: Path) -> None:
     assert "the seal has the problem" in run(*arguments, code=1)
     data = json.loads(run(*arguments, "--json", code=1))
     assert data["holds"] is False
+    sealed = tmp_path / "stricter.json"
     stricter = json.loads(run("seal", path, "-r", "error<=0.3", "--out", sealed, "--json"))
     assert stricter["asked"]["risks"][0]["limit"] == 0.3
     assert stricter["questions"] == 2
@@ -264,6 +265,15 @@ def test_status_carries_the_whole_problem_and_counts_trials_without_losses(tmp_p
     assert data["left_out"] == [6]
     assert data["asked"] == problem_of(study).to_dict()
     assert data["questions"][0]["asked"] == data["asked"]
+
+
+def test_status_looks_ahead_until_the_study_s_question_is_answered(tmp_path: Path) -> None:
+    study = small_study(f"sqlite:///{tmp_path / 's.db'}")
+    assert "Ahead: " in run("status", tmp_path / "s.db")
+    run("select", tmp_path / "s.db", "-r", "error<=0.9")  # another question
+    assert "Ahead: " in run("status", tmp_path / "s.db")
+    assert rp.select(study).config is not None
+    assert "Ahead: " not in run("status", tmp_path / "s.db")
 
 
 def test_plan_shares_labelled_examples_out() -> None:

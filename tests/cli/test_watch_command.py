@@ -45,7 +45,7 @@ def test_no_alarm_exits_with_0_and_an_alarm_with_1(certificate, tmp_path):
     write_day(tmp_path, 2, 0.4)
     said = run("watch", certificate, "--losses", tmp_path / "*.parquet", "--state", state, code=1)
     assert "300 new labels from 2 files" in said  # the first file was counted before
-    assert "the promise no longer holds: error <= 0.1 is broken" in said
+    assert "alarm. error <= 0.1 was shown to be broken" in said
     assert "2026-03-02" in said
     assert rp.Watch.load(state).n_labels == 600
     run("watch", certificate, "--state", state, code=1)  # an alarm stays
@@ -60,6 +60,33 @@ def test_examples_with_ids_are_counted_once(certificate, tmp_path):
     found = json.loads(run("watch", certificate, "--losses", tmp_path / "?.csv", *options))
     assert (found["new_labels"], found["labels"], found["alarm"]) == (150, 150, False)
     assert found["risks"]["error"]["estimate"] == 0
+
+
+def test_repeated_ids_are_told(certificate, tmp_path):
+    first, other = tmp_path / "a.csv", tmp_path / "b.csv"
+    ids = [f"r{i}" for i in range(300)]
+    pd.DataFrame({"error": 0, "example": ids}).to_csv(first, index=False)
+    pd.DataFrame({"error": 1, "example": ids}).to_csv(other, index=False)
+    asked = ("watch", certificate, "--state", tmp_path / "watch.json", "--losses")
+    assert "passed over" not in run(*asked, first)
+    said = " ".join(run(*asked, other).split())
+    assert "0 new labels from 1 files" in said
+    assert "300 labels were passed over, because their ids had been counted" in said
+    third = tmp_path / "c.csv"
+    pd.DataFrame({"error": 0, "example": ["new", *ids[:2]]}).to_csv(third, index=False)
+    found = json.loads(run(*asked, third, "--json"))
+    assert (found["new_labels"], found["repeated_labels"], found["labels"]) == (1, 2, 301)
+
+
+def test_a_watch_goes_on_with_what_it_was_begun_with(certificate, tmp_path):
+    asked = ("watch", certificate, "--state", tmp_path / "watch.json")
+    assert "at most 20% over" in " ".join(run(*asked, "--delta", 0.2).split())
+    assert "at least 80%" in " ".join(run(*asked).split())
+    assert "at most 20% over" in " ".join(run(*asked, "--delta", 0.2).split())
+    for option in (("--delta", 0.05), ("--largest-weight", 3)):
+        said = " ".join(run(*asked, *option, code=2).split())
+        assert "that it was begun with" in said
+        assert "Leave it out" in said
 
 
 def test_a_judge_s_file_belongs_to_the_labels_of_its_name(certificate, tmp_path):

@@ -105,7 +105,7 @@ def test_a_file_that_is_not_there_is_refused_and_not_made(form, tmp_path):
     [("127.0.0.1", -1), ("127.0.0.1", 70_000), ("", 0), ("x" * 300, 0), ("no.such.invalid", 0)],
 )
 def test_a_page_that_cannot_be_served_is_refused_in_one_sentence(host, port):
-    with pytest.raises(rp.StudyError, match=r"cannot be served on host .* Take an address"):
+    with pytest.raises(rp.StudyError, match=r"cannot be served on host .*[^.]\. Take an address"):
         dashboard.serve(optuna.storages.InMemoryStorage(), host, port)
 
 

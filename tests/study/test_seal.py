@@ -197,6 +197,16 @@ def test_a_seal_comes_back_from_its_file_if_nobody_touched_it(study, tmp_path):
         rp.Seal.load(path)
 
 
+def test_nothing_is_saved_over_a_seal_but_itself(study, tmp_path):
+    sealed = rp.seal(study)
+    path = sealed.save(sealed.save(tmp_path / "seal.json"))
+    certificate = rp.select(study).certificate
+    for other in (replace(sealed, created="2020-01-01T00:00:00+00:00"), certificate):
+        with pytest.raises(rp.CertificateError, match="never written over"):
+            other.save(path)
+    assert rp.Seal.load(path) == sealed
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [("created", "yesterday"), ("level", "0.1"), ("configs", {}), ("asked", {}), ("trials", [[3]])],

@@ -471,7 +471,7 @@ def test_a_storage_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'study.db'}"
     make_study(address, 1, "one")
     make_study(address, 1, "two")
-    with pytest.raises(StudyError, match="it holds one, two"):
+    with pytest.raises(StudyError, match="it holds 'one', 'two'"):
         open_study(address)
     with pytest.raises(StudyError, match="the study 'three'"):
         open_study(address, "three")

@@ -285,6 +285,7 @@ def test_the_card_shows_every_group_and_the_verdict(certificates):
     shown = watch._repr_html_()
     assert "#D55E00" in shown
     assert "all groups together" in shown
+    assert "all together at least 95%" in shown
     assert repr(watch) == "Watch({'model': 'deployed'}, 2000 labels, alarm)"
 
 

@@ -31,6 +31,8 @@ def test_the_verdict_comes_first_and_says_what_it_means(tmp_path):
     assert "No alarm is no proof" in fine
     assert "at most 5%" in broken
     assert "at most 5%" in fine
+    assert "error: the limit was shown to be broken" in broken
+    assert "with probability at least 95%" in " ".join(fine.split())
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,10 +1,12 @@
 """The app: its commands, and how it says what is wrong with an input.
 
 Exit codes: 0 certified, or holds; 1 a certificate that does not hold, or no longer; 2 input that
-cannot be used; 3 nothing could be certified; 4 more labels are needed.
+cannot be used; 3 nothing could be certified; 4 more labels are needed; 141 nobody read the output.
 """
 
 import inspect
+import os
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -40,6 +42,16 @@ _UsageError: Any = typer.BadParameter.__base__
 class _Commands(TyperGroup):
     """Says what is wrong with an input in one message, without a traceback or a password."""
 
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run what was typed; output that nobody reads ends it with an exit code of its own."""
+        try:
+            return super().main(*args, **options)
+        except SystemExit as ended:
+            if not _has_broken_pipe(ended):
+                raise
+        _drop_output()
+        raise SystemExit(terminal.ExitCode.CLOSED_PIPE)
+
     def make_context(self, info_name: Any, args: list[str], *rest: Any, **options: Any) -> Any:
         """Remember what was typed, so that passwords in it can be hidden in messages."""
         typed = list(args)
@@ -71,6 +83,27 @@ class _Commands(TyperGroup):
                 "at once, or run it on a machine with more memory."
             )
         raise typer.Exit(terminal.ExitCode.BAD_INPUT)
+
+
+def _has_broken_pipe(ended: BaseException) -> bool:
+    """Tell whether a command ended because its output was closed: Rich and Typer exit with 1 then,
+    which says something else here."""
+    cause: BaseException | None = ended
+    while cause is not None:
+        if isinstance(cause, BrokenPipeError):
+            return True
+        cause = cause.__context__
+    return False
+
+
+def _drop_output() -> None:
+    """Lead what is still to be written nowhere, so that Python's end does not complain of it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in filter(None, (sys.__stdout__, sys.__stderr__)):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(nowhere, stream.fileno())
 
 
 def _without_passwords(message: str, typed: list[str]) -> str:

@@ -8,6 +8,7 @@ import typer
 
 from riskpilot.cli import terminal
 from riskpilot.cli.options import JsonOption, PValueOption, examples, parse_risks
+from riskpilot.cli.outputs import check_outputs
 from riskpilot.common import write_whole
 from riskpilot.gate import as_json, as_junit, as_markdown, check_change, in_words
 
@@ -64,6 +65,9 @@ def gate(
     to_json: JsonOption = False,
 ) -> None:
     """Pass a change only where it is shown to keep its limits."""
+    check_outputs({"--ledger": ledger}, new, reference, renewed="a database")
+    outputs = {"--out": out, "--junit": junit, "--summary": summary}
+    check_outputs(outputs, new, reference, ledger)
     with terminal.errors().status(f"Checking {new}"):
         answer = check_change(
             new,

@@ -18,6 +18,7 @@ from riskpilot.cli.options import (
     parse_numbers,
     parse_risks,
 )
+from riskpilot.cli.outputs import check_outputs
 from riskpilot.errors import ProblemError
 from riskpilot.guarantee import (
     JudgePlan,
@@ -89,6 +90,7 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Before data is spent: what can pass, and how many examples a margin needs."""
+    check_outputs({"--figure": figure})
     problem = Problem(parse_risks(risk, p_value), "the free objective", delta)
     true_risks = parse_numbers(true_risk, "true risk")
     deviations = parse_numbers(deviation, "deviation")

@@ -7,6 +7,7 @@ import typer
 
 from riskpilot.cli import terminal
 from riskpilot.cli.options import ArtifactsOption, StorageArgument, StudyNameOption, examples
+from riskpilot.cli.outputs import check_outputs
 from riskpilot.study import open_study, select
 
 EXAMPLES = examples("riskpilot report sqlite:///adult.db --out adult.html")
@@ -23,6 +24,7 @@ def report(
     The question is the study's own. Where it has been asked before, the same answer is shown
     again; where it has not, this opens the calibration data and is recorded in the ledger.
     """
+    check_outputs({"--out": out}, storage, artifacts=artifacts)
     with terminal.waiting("Selecting and drawing"):
         path = select(open_study(storage, study_name, artifacts)).report(out)
     terminal.say(terminal.output(), f"report: {path}")

@@ -67,9 +67,13 @@ def _raced(status: Status) -> list[str]:
 
 
 def _ahead(status: Status) -> list[str]:
-    """Say what is likely to pass now, and what one more evaluation may bring."""
+    """Say what is likely to pass now, and what one more evaluation may bring.
+
+    Nothing is ahead once a configuration was certified for the study's own problem.
+    """
     ahead = status.outlook
-    if ahead is None:
+    own = [one for one in status.questions if one.asked == status.asked]
+    if ahead is None or any(one.config is not None for one in own):
         return []
     expected = expected_in_words(ahead, status.asked["minimize"])
     return [f"Ahead: {expected}; one more evaluation is expected to gain {ahead.gain:.2g}"]

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -24,6 +25,7 @@ Row = tuple[Sequence[object], str | None]
 logger = logging.getLogger("riskpilot")
 
 _WIDE = 200  # a pipe has no width; tables are as wide as their text up to here
+_UNBOUNDED = 1_000_000
 
 
 class ExitCode(IntEnum):
@@ -33,6 +35,7 @@ class ExitCode(IntEnum):
     BAD_INPUT = 2
     NOTHING_CERTIFIED = 3
     GO_ON = 4
+    CLOSED_PIPE = 141  # 128 and the number of SIGPIPE, as other tools exit
 
 
 def output() -> Console:
@@ -92,7 +95,11 @@ def show_verdict(console: Console, text: str, *, good: bool) -> None:
 
 
 def show_table(console: Console, title: str, heads: Sequence[str], rows: Iterable[Row]) -> None:
-    """Show a table under a title."""
+    """Show a table under a title; where it is too narrow for one, every field in its own line.
+
+    Lines are broken between words alone, so that a number is never cut.
+    """
+    written = [([text(cell) for cell in cells], style) for cells, style in rows]
     table = Table(
         title=text(title, "bold"),
         title_justify="left",
@@ -102,10 +109,44 @@ def show_table(console: Console, title: str, heads: Sequence[str], rows: Iterabl
     for i, head in enumerate(heads):
         last = i == len(heads) - 1
         table.add_column(text(head), justify="left" if i == 0 or last else "right", overflow="fold")
-    for cells, style in rows:
-        table.add_row(*(text(cell) for cell in cells), style=style)
-    console.print(table)
+    for cells, style in written:
+        table.add_row(*cells, style=style)
+    columns = zip([text(head) for head in heads], *(cells for cells, _ in written), strict=True)
+    if _fit(console, table, list(columns)):
+        console.print(table)
+    else:
+        _show_fields(console, title, heads, written)
     console.print()
+
+
+def _fit(console: Console, table: Table, columns: Sequence[Sequence[Text]]) -> bool:
+    """Give every column a width that cuts no word; say whether there is room for that."""
+    free = console.options.update(width=_UNBOUNDED)
+    sizes = [[Measurement.get(console, free, cell) for cell in cells] for cells in columns]
+    least = [max(size.minimum for size in column) for column in sizes]
+    most = [max(size.maximum for size in column) for column in sizes]
+    around = Measurement.get(console, free, table).maximum - sum(most)
+    spare, wish = console.width - around - sum(least), sum(most) - sum(least)
+    if spare < 0:
+        return False
+    for column, low, high in zip(table.columns, least, most, strict=True):
+        column.width = low + (high - low) * min(spare, wish) // max(wish, 1)
+    return True
+
+
+def _show_fields(
+    console: Console,
+    title: str,
+    heads: Sequence[str],
+    rows: Sequence[tuple[Sequence[Text], str | None]],
+) -> None:
+    """Show the rows of a table one after another, every field that is not empty in a line."""
+    say(console, title, "bold")
+    for cells, style in rows:
+        console.print()
+        for head, cell in zip(heads, cells, strict=True):
+            if cell.plain:
+                console.print(text(f"{head}: " if head else "") + cell, style=style)
 
 
 def progress() -> Progress:

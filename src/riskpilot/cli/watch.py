@@ -11,12 +11,13 @@ import typer
 from riskpilot import watch as watching
 from riskpilot.cli import terminal
 from riskpilot.cli.options import JsonOption, ReportOption, examples
+from riskpilot.cli.outputs import check_outputs
 from riskpilot.errors import TableError
 from riskpilot.guarantee import Certificate
 from riskpilot.problem import Problem
 from riskpilot.tables import column_names
 
-SCHEMA = "riskpilot-watched/1"
+SCHEMA = "riskpilot-watched/2"
 
 EXAMPLES = examples(
     "riskpilot watch certificate.json --losses 'today/*.parquet' --state watch.json",
@@ -70,8 +71,12 @@ def watch(
         str, typer.Option(help="The judge's column that says which examples are never labelled.")
     ] = "fresh",
     delta: Annotated[
-        float, typer.Option(help="The chance of a false alarm over the whole life of the watch.")
-    ] = 0.05,
+        float | None,
+        typer.Option(
+            help="The chance of a false alarm over the whole life of the watch; 0.05, or that of "
+            "the watch in --state."
+        ),
+    ] = None,
     metrics: Annotated[
         Path | None, typer.Option(help="Write numbers for Prometheus here (.prom).")
     ] = None,
@@ -79,12 +84,15 @@ def watch(
     as_json: JsonOption = False,
 ) -> None:
     """Watch a certified configuration: take new labels, and raise an alarm when a limit breaks."""
+    check_outputs({"--metrics": metrics, "--report": report}, certificate, state, *losses, *judge)
     with terminal.waiting(f"Reading labels for {certificate}"):
         files = [file for pattern in losses for file in _files(pattern)]
         scores = _paired(files, [file for pattern in judge for file in _files(pattern)])
         kind = watching.Watch
         helped = _judged(certificate, scores[0]) if scores and scores[0] is not None else None
-        how: Any = {"delta": delta, "largest_weight": largest_weight, "judge": helped}
+        how: Any = {"largest_weight": largest_weight, "judge": helped}
+        if delta is not None:
+            how["delta"] = delta
         opened = (
             nullcontext(kind(certificate, **how))
             if state is None
@@ -92,10 +100,12 @@ def watch(
         )
         columns: Any = {"ids": ids, "weights": weights, "fresh": fresh}
         with opened as watched:
+            before = watched.n_repeated
             counted = [
                 watched.update_from_file(file, judge=scored, **columns)
                 for file, scored in zip(files, scores, strict=True)
             ]
+        repeated = watched.n_repeated - before
         if metrics is not None:
             watching.write_metrics(watched, metrics)
         if report is not None:
@@ -105,6 +115,7 @@ def watch(
             {
                 "alarm": watched.alarm,
                 "new_labels": sum(counted),
+                "repeated_labels": repeated,
                 "labels": watched.n_labels,
                 "alarms": [asdict(alarm) for alarm in watched.alarms],
                 "risks": {name: asdict(risk) for name, risk in watched.risks.items()},
@@ -115,6 +126,14 @@ def watch(
     else:
         console = terminal.output()
         terminal.say(console, f"{sum(counted):,} new labels from {len(files):,} files")
+        if repeated:
+            terminal.say(
+                console,
+                f"{repeated:,} labels were passed over, because their ids had been counted. Only "
+                f"the first label of an id counts; labels are not kept, so that these may differ "
+                f"from it.",
+                "yellow",
+            )
         terminal.show_verdict(console, watched.message, good=not watched.alarm)
         written = {"state": None if state is None else Path(state)}
         terminal.show_files(console, {**written, "metrics": metrics, "report": report})

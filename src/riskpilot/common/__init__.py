@@ -29,6 +29,7 @@ from riskpilot.common.json_shapes import (
     text,
     whole,
 )
+from riskpilot.common.kept_files import kept_in
 from riskpilot.common.notebook import card
 from riskpilot.common.ordinary_files import open_ordinary, other_than_file
 from riskpilot.common.passwords import hide_password, shown_safely, without_password
@@ -85,6 +86,7 @@ __all__ = [
     "is_flag",
     "is_name",
     "is_whole_text",
+    "kept_in",
     "list_of",
     "mapping_of",
     "moment",

@@ -4,7 +4,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from riskpilot.common import Shape, digest_of, signed_files
+from riskpilot.common import Shape, digest_of, kept_in, shown_safely, signed_files
 from riskpilot.errors import CertificateError
 
 
@@ -46,7 +46,7 @@ class SignedRecord:
             ) from error
 
     def save(self, path: str | Path) -> Path:
-        """Write the record as JSON and return where it is.
+        """Write the record as JSON and return where it is; never over another seal.
 
         Parameters
         ----------
@@ -61,9 +61,16 @@ class SignedRecord:
         Raises
         ------
         CertificateError
-            If the file cannot be written.
+            If the file cannot be written, or holds another seal, which cannot be made again.
         """
-        return signed_files.save(path, self.to_json(), self._kind)
+        text = self.to_json()
+        if kept_in(path) == "a seal" and signed_files.load(path, "seal").strip() != text:
+            raise CertificateError(
+                f"A seal is never written over, but there is another one in {shown_safely(path)}, "
+                f"which cannot be made again once its question was asked. Save this {self._kind} "
+                f"in a file of its own: --out another.json in a command."
+            )
+        return signed_files.save(path, text, self._kind)
 
     @classmethod
     def from_json(cls, text: str) -> Self:

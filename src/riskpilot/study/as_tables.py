@@ -47,7 +47,7 @@ def open_study(
         asked = "one study" if study_name is None else f"the study {shown_safely(study_name)}"
         raise StudyError(
             f"The storage {named!r} was to hold {asked}, but it holds "
-            f"{', '.join(sorted(names)) or 'none'}. {way_out}"
+            f"{', '.join(map(shown_safely, sorted(names))) or 'none'}. {way_out}"
         )
     return load_study(storage=storage, study_name=study_name, artifact_store=artifacts)
 

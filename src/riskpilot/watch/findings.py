@@ -71,7 +71,7 @@ class WatchedRisk:
 
 @dataclass(frozen=True)
 class WatchAlarm:
-    """A limit that is no longer kept.
+    """A limit that was shown to be broken.
 
     Attributes
     ----------

@@ -134,8 +134,24 @@ class Subject:
             judged=[p.risk.name in self.judged for p in self.promises for _ in p.streams],
         )
 
-    def check_same(self, certificate: Certificate | str | Path, place: str) -> None:
-        """Refuse another certificate than the one that is watched."""
+    def check_same(
+        self,
+        certificate: Certificate | str | Path | None,
+        delta: float | None,
+        largest_weight: float | None,
+        place: str,
+    ) -> None:
+        """Refuse another certificate, delta or largest weight than those it was begun with."""
+        for name, given in (("delta", delta), ("largest_weight", largest_weight)):
+            kept = getattr(self, name)
+            if given is not None and finite_number(given) != kept:
+                raise ProblemError(
+                    f"A watch keeps the {name} that it was begun with: the one in {place} has "
+                    f"{shown(kept)}, but {shown(given)} is given. Leave it out, or begin a new "
+                    f"watch in a place of its own."
+                )
+        if certificate is None:
+            return
         found = read_certificate(certificate)
         if found.digest != self.certificate:
             raise CertificateError(

@@ -68,7 +68,7 @@ def _headline(watch: Watch) -> str:
     """Write the verdict as a headline."""
     broken = list(dict.fromkeys(alarm.risk for alarm in watch.alarms))
     if broken:
-        return f"{' and '.join(broken)}: the promise no longer holds"
+        return f"{' and '.join(broken)}: the limit was shown to be broken"
     if not watch.n_labels:
         return "Nothing is known of any limit yet"
     return f"Nothing shows that a limit is broken, on {watch.n_labels:,} labels"

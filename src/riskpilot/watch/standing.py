@@ -55,13 +55,13 @@ def risks_of(record: WatchRecord) -> dict[str, WatchedRisk]:
 
 
 def headline_of(record: WatchRecord) -> str:
-    """Say whether a limit is broken, in one sentence."""
+    """Say whether a limit was shown to be broken, in one sentence."""
     streams = record.subject.streams
     broken = {streams[alarm.stream][0] for alarm in record.accounts.alarms}
     if broken:
         risks = record.subject.problem.risks
         limits = " and ".join(str(risk) for risk in risks if risk.name in broken)
-        return f"the promise no longer holds: {limits} is broken."
+        return f"alarm. {limits} {'was' if len(broken) == 1 else 'were'} shown to be broken."
     return "no alarm. Nothing shows that a limit is broken."
 
 
@@ -71,7 +71,8 @@ def message_of(record: WatchRecord) -> str:
         f"Watching {record.subject.config} on {record.accounts.rows:,} labels: "
         f"{headline_of(record)}\n"
         f"A false alarm has a chance of at most {percent(record.rule.delta)} over the whole life "
-        f"of this watch."
+        f"of this watch; all bounds hold together, at all times, with probability at least "
+        f"{confidence(record.rule.delta)}."
     )
     alarms = [f"  ALARM: {alarm}" for alarm in alarms_of(record)]
     return "\n".join([head, *alarms, *(f"  {risk}" for risk in risks_of(record).values())])
@@ -91,7 +92,8 @@ def card_of(record: WatchRecord) -> str:
         for risk in risks_of(record).values()
         for part in (risk.groups or (risk,))
     ]
-    head = ("risk", "group", "estimate", "bounds", "limit", "over")
+    bounds = f"bounds (all together at least {confidence(record.rule.delta)})"
+    head = ("risk", "group", "estimate", bounds, "limit", "over")
     alarms = alarms_of(record)
     title = f"Watch of {record.subject.config}, {record.accounts.rows:,} labels"
     lines = [headline_of(record), *map(str, alarms)]

@@ -191,7 +191,7 @@ class Watch:
 
     @property
     def alarm(self) -> bool:
-        """Whether some limit is no longer kept. An alarm stays."""
+        """Whether some limit was shown to be broken. An alarm stays."""
         return bool(self._record.accounts.alarms)
 
     @property
@@ -241,7 +241,7 @@ class Watch:
 
     @property
     def headline(self) -> str:
-        """Whether a limit is broken, in one sentence."""
+        """Whether a limit was shown to be broken, in one sentence."""
         return headline_of(self._record)
 
     def save(self, place: str | Path | optuna.Study) -> Any:
@@ -296,7 +296,7 @@ class Watch:
         place: str | Path | optuna.Study,
         certificate: Certificate | str | Path | None = None,
         *,
-        delta: float = 0.05,
+        delta: float | None = None,
         largest_weight: float | None = None,
         judge: str | Sequence[str] | None = None,
     ) -> Iterator["Watch"]:
@@ -311,9 +311,9 @@ class Watch:
             Where the watch lies, or will lie.
         certificate : Certificate, str or Path, optional
             The certificate that is watched. It is needed to begin; later on it must be the same.
-        delta : float, default 0.05
-            As in `Watch`, where it begins.
-        largest_weight, judge
+        delta, largest_weight : float, optional
+            As in `Watch`, where it begins; later on left out, or the same.
+        judge
             As in `Watch`, where it begins.
 
         Yields
@@ -324,7 +324,7 @@ class Watch:
         Raises
         ------
         CertificateError
-            If the watch cannot be read or written, or is that of another certificate.
+            If the watch cannot be read or written, or was begun with another certificate or delta.
 
         Examples
         --------
@@ -335,14 +335,13 @@ class Watch:
             if watch.alarm:
                 print(watch)
         """
-        began: Any = {"delta": delta, "largest_weight": largest_weight, "judge": judge}
         with place_of(place).held() as held:
             if held.exists() or certificate is None:
                 watch = cls._load(held)
-                if certificate is not None:
-                    watch._record.subject.check_same(certificate, held.name)
+                watch._record.subject.check_same(certificate, delta, largest_weight, held.name)
             else:
-                watch = cls(certificate, **began)
+                level = 0.05 if delta is None else delta
+                watch = cls(certificate, delta=level, largest_weight=largest_weight, judge=judge)
             yield watch
             watch._save(held)
 

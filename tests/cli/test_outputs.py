@@ -1,0 +1,139 @@
+"""Outputs: no command writes over what it reads or what cannot be made again; pipes that close."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import riskpilot as rp
+from riskpilot.cli.app import app
+from riskpilot.tables import save_losses
+
+RISK = ["--risk", "error<=0.3", "--minimize", "cost"]
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, f"{result.output}\n{result.exception!r}"
+    return " ".join(result.output.split())
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a study, a table, an archive, a certificate, labels and a run."""
+    folder = tmp_path_factory.mktemp("made")
+    rng = np.random.default_rng(0)
+    address = f"sqlite:///{folder / 'study.db'}"
+    study = rp.create_study(rp.Problem([rp.Risk("error", 0.3)], "cost"), storage=address, seed=0)
+    losses = [
+        rp.Evaluation({"error": rng.random(400) < 0.1, "cost": 1.0}, {"error": np.zeros(400)})
+    ]
+    study.optimize(rp.objective(study, lambda trial: losses[0]), n_trials=1)
+    archive = save_losses(
+        folder / "l.npz",
+        validation={"error": rng.random((1, 500)) < 0.1, "cost": np.ones(1)},
+        calibration={"error": rng.random((1, 500)) < 0.1},
+    )
+    run("select", archive, *RISK, "--out", folder / "c.json")
+    table = {"config": "a", "split": np.repeat(["validation", "calibration"], 300), "cost": 1.0}
+    pd.DataFrame({**table, "error": 0}).to_csv(folder / "t.csv", index=False)
+    run("select", folder / "t.csv", *RISK)  # the ledger is beside it now
+    pd.DataFrame({"error": [0, 1, 0]}).to_csv(folder / "labels.csv", index=False)
+    (folder / "link.html").symlink_to(folder / "study.db")
+    (folder / "study.db-wal").write_bytes(b"")
+    return folder
+
+
+REFUSED = {
+    "report on its database": "report study.db --out study.db",
+    "by its address": "report sqlite:///study.db --out study.db",
+    "through a link": "report study.db --out link.html",
+    "beside the database": "report study.db --out study.db-wal",
+    "among the losses": "report study.db --out study.db.losses/report.html",
+    "in a named folder": "report study.db --artifacts kept --out kept/report.html",
+    "another database": "select l.npz RISK --out study.db",
+    "the table": "select t.csv RISK --report t.csv",
+    "its ledger": "select t.csv RISK --report t.csv.ledger.json",
+    "another ledger": "select l.npz RISK --out t.csv.ledger.json",
+    "found by a glob": "select t*.csv RISK --out ./t.csv",
+    "the archive": "select l.npz RISK --out l.npz",
+    "twice the same": "select l.npz RISK --out a.json --report ./a.json",
+    "the certificate": "watch c.json --report c.json",
+    "labels": "watch c.json --losses l*.csv --metrics labels.csv",
+    "the state": "watch c.json --losses labels.csv --state w.json --report w.json",
+    "seal on the study": "seal study.db --out study.db",
+    "recertify": "recertify study.db --losses labels.csv --out labels.csv",
+    "calibrate": "calibrate study.db --horizon 9 --labels labels.csv --out labels.csv",
+    "gate": "gate t.csv --risk error<=0.3 --junit t.csv",
+    "the gate's ledger": "gate t.csv --risk error<=0.3 --ledger g.db --out g.db",
+    "plan": "plan --risk error<=0.3 -n 100 --true-risk error=0.1 --sequential --figure study.db",
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_no_command_writes_over_what_it_reads(
+    case: str, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(made)
+    before = {file: file.read_bytes() for file in made.rglob("*") if file.is_file()}
+    words = [
+        part for word in REFUSED[case].split() for part in (RISK if word == "RISK" else [word])
+    ]
+    said = run(*words, code=2)
+    assert "Name another file." in said or "Name two files." in said
+    assert {file: file.read_bytes() for file in made.rglob("*") if file.is_file()} == before
+
+
+def test_ordinary_outputs_and_devices_are_written_again(made: Path, tmp_path: Path) -> None:
+    outputs = ("--out", tmp_path / "c.json", "--report", tmp_path / "r.html")
+    for _ in range(2):
+        run("select", made / "l.npz", *RISK, *outputs)
+    run("select", made / "l.npz", *RISK, "--out", "/dev/null", "--report", "/dev/null")
+
+
+def test_a_seal_is_never_written_over(made: Path, tmp_path: Path) -> None:
+    for name in ("study.db", "study.db.losses"):
+        copy = shutil.copytree if (made / name).is_dir() else shutil.copy
+        copy(made / name, tmp_path / name)
+    study, out = tmp_path / "study.db", tmp_path / "seal.json"
+    run("seal", study, "--out", out)
+    first = out.read_text()
+    assert rp.Seal.load(out).digest in run("seal", study, "--out", out)  # says the same
+    run("select", study)
+    said = run("seal", study, "--risk", "error<=0.25", "--out", out, code=2)
+    assert "never written over" in said
+    assert "--out another.json" in said
+    assert "is a seal" in run("select", study, "--out", out, code=2)
+    assert out.read_text() == first
+    out.write_text(first.replace("0.3", "0.4"))  # one that was edited is kept, too
+    assert "never written over" in run("seal", study, "-r", "error<=0.2", "--out", out, code=2)
+    run("seal", study, "--risk", "error<=0.25", "--out", tmp_path / "another.json")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such pipes")
+@pytest.mark.parametrize(
+    "arguments", [["verify", "c.json", "--losses", "l.npz"], ["--help"], ["verify", "--help"]]
+)
+def test_output_that_nobody_reads_has_an_exit_code_of_its_own(
+    arguments: list[str], made: Path
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "riskpilot", *arguments],
+            cwd=made,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
