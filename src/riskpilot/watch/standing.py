@@ -1,6 +1,6 @@
 """How a watch stands: its alarms and its risks, in the words and units that people know."""
 
-from riskpilot.common import card, exact, percent
+from riskpilot.common import card, confidence, exact, percent
 from riskpilot.watch.estimates import segment_estimates, since_begin, since_change
 from riskpilot.watch.findings import WatchAlarm, WatchedRisk, between, watched_risk
 from riskpilot.watch.record import WatchRecord
