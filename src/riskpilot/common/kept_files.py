@@ -22,7 +22,9 @@ def kept_in(path: str | Path) -> str | None:
     ...     kept_in(file.name)
     'a seal'
     """
-    with suppress(OSError, TypeError, ValueError):
+    if not isinstance(path, str | Path):  # the number of an open file is no path
+        return None
+    with suppress(OSError, ValueError):
         if other_than_file(path) is None:
             with Path(path).open("rb") as file:
                 start = file.read(100)

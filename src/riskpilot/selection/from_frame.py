@@ -101,6 +101,7 @@ def select_from_frame(
     Examples
     --------
     >>> import duckdb
+    >>> from riskpilot import Problem, Risk
     >>> rows = duckdb.sql('''
     ...     SELECT model, question, question % 2 AS half, 1.0 + (model = 'large')::INT AS cost,
     ...            (hash(question) % 100 >= if(model = 'large', 5, 30))::INT AS correct
