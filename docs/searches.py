@@ -122,7 +122,9 @@ def _side_by_side(name: str) -> str:
         gain, error = row["gain"]
         each += [f"{row['ratio']:.3f} ({row['best_peer']})", f"{gain:.3f} ± {error:.3f}"]
         lines.append(f"| {task}{role} | " + " | ".join(each) + " |")
-    return "\n".join([*lines, "", f"{rows[0]['seeds']} seeds of data and search."])
+    mean = sum(row["ratio"] for row in rows) / len(rows)
+    words = f"{rows[0]['seeds']} seeds of data and search; {mean:.2f} of the best on average."
+    return "\n".join([*lines, "", words])
 
 
 def _free(row: dict[str, Any], search: str) -> str:
