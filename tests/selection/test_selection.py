@@ -1,7 +1,10 @@
 """From losses to a choice: what is chosen, what is said, and that nothing leaks."""
 
+import re
+
 import numpy as np
 import pytest
+import scipy.stats
 
 import riskpilot as rp
 
@@ -226,3 +229,29 @@ def test_no_value_is_invented_where_no_example_counts():
     assert "no value, as no calibration example counts for it, limit 0.1" in selection.message
     assert "without examples nothing can be shown" in selection.message
     assert "no example counts" in selection._repr_html_()
+
+
+@pytest.mark.parametrize("loss", [0.05, 0.0999])
+def test_losses_that_are_not_0_1_as_the_settled_test_expects_are_named_as_the_cause(loss):
+    selection = rp.select_from_losses(
+        PROBLEM,
+        validation={"error": np.arange(2_000)[None] % 20 == 0, "cost": [1.0]},
+        calibration={"error": np.full((1, 2_000), loss)},
+    )
+    assert selection.config is None
+    assert "each above 0 counts as a whole one" in selection.message
+    assert "would have passed" not in selection.message
+
+
+@pytest.mark.parametrize(("step", "passes"), [(-2e-7, False), (2e-7, True)])
+def test_a_p_value_is_shown_on_its_side_of_the_level(step, passes):
+    limit = scipy.stats.beta.ppf(0.9, 98, 2_000 - 97) + step
+    selection = rp.select_from_losses(
+        rp.Problem([rp.Risk("error", limit)], "cost", delta=0.1),
+        validation={"error": np.arange(2_000)[None] < 60, "cost": [1.0]},
+        calibration={"error": np.arange(2_000)[None] >= 2_000 - 97},
+    )
+    assert (selection.config is not None) == passes
+    p = float(re.search(r"p = ([0-9.]*[0-9])", selection.message)[1])
+    assert p != 0.1
+    assert (p < 0.1) == passes

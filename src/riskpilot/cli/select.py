@@ -206,7 +206,8 @@ def show_candidates(console: Console, selection: Selection, most: int = 12) -> N
     for i in range(start, min(start + most, total)):
         passed = bool(selection.result.passed[i])
         verdict = "chosen" if i == chosen else "passed" if passed else "-"
-        cells = [verdict, p_in_words(float(selection.result.worst_log_p[i]))]
+        p = p_in_words(float(selection.result.worst_log_p[i]), selection.plan.aims[i])
+        cells = [verdict, p]
         for j in range(len(selection.problem.risks)):
             cells += [f"{selection.result.means[i, j]:.4g}", f"{selection.plan.risks[i][j]:.4g}"]
         cells += [f"{selection.plan.free[i]:.4g}", config_in_words(selection.candidates[i])]

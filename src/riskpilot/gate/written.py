@@ -1,10 +1,12 @@
 """The answer of a gate in words, as JSON, as JUnit XML and as Markdown."""
 
+import math
 from typing import Any
 from xml.etree import ElementTree
 
 from riskpilot.common import bound_in_words, exact, signed_files
 from riskpilot.gate.checking import CheckedRisk, Gate
+from riskpilot.guarantee import p_in_words
 
 SCHEMA = "riskpilot-gate/1"
 
@@ -16,7 +18,7 @@ def in_words(gate: Gate) -> str:
         if gate.passed
         else "Not passed: it is not shown that every limit is kept."
     )
-    lines = [f"  {_line(checked, gate.n_examples)}" for checked in gate.risks]
+    lines = [f"  {_line(checked, gate)}" for checked in gate.risks]
     return "\n".join([first, *lines, _spending(gate)])
 
 
@@ -58,7 +60,7 @@ def as_junit(gate: Gate) -> str:
         case = ElementTree.SubElement(
             suite, "testcase", classname="riskpilot.gate", name=str(checked.risk)
         )
-        line = _line(checked, gate.n_examples)
+        line = _line(checked, gate)
         if not checked.passed:
             failure = ElementTree.SubElement(case, "failure", message=line, type="NotShown")
             failure.text = _spending(gate)
@@ -74,7 +76,7 @@ def as_markdown(gate: Gate) -> str:
     """Write a summary for the page of a pull request."""
     rows = [
         f"| {_escaped(str(checked.risk))} | {'shown' if checked.passed else '**not shown**'} "
-        f"| {_number(checked.value, checked)} | {_bound(checked)} | {checked.p_value:.2g} "
+        f"| {_number(checked.value, checked)} | {_bound(checked)} | {_p(checked, gate)} "
         f"| {_number(checked.new)} | {_number(checked.reference)} |"
         for checked in gate.risks
     ]
@@ -106,7 +108,13 @@ def _risk_as_json(checked: CheckedRisk) -> dict[str, Any]:
     }
 
 
-def _line(checked: CheckedRisk, n: int) -> str:
+def _p(checked: CheckedRisk, gate: Gate) -> str:
+    """Write the p-value of a limit, on its side of the level."""
+    p = checked.p_value
+    return p_in_words(math.log(p) if p > 0 else -math.inf, gate.level)
+
+
+def _line(checked: CheckedRisk, gate: Gate) -> str:
     """Say in one line what the examples say of a limit."""
     against = (
         ""
@@ -115,8 +123,8 @@ def _line(checked: CheckedRisk, n: int) -> str:
     )
     return (
         f"{checked.risk}: {'shown' if checked.passed else 'not shown'}; "
-        f"{_number(checked.value, checked)} on {n:,} examples{against}, and {_bound(checked)} is "
-        f"shown (p = {checked.p_value:.2g}, {checked.test})"
+        f"{_number(checked.value, checked)} on {gate.n_examples:,} examples{against}, and "
+        f"{_bound(checked)} is shown (p = {_p(checked, gate)}, {checked.test})"
     )
 
 

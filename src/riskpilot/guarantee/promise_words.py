@@ -91,16 +91,26 @@ def _again(use: Use) -> str:
     )
 
 
-def p_in_words(log_p: float) -> str:
-    """Write a p-value, however small.
+def p_in_words(log_p: float, level: float | None = None) -> str:
+    """Write a p-value, however small; with so many digits that its side of the level is seen.
 
     >>> p_in_words(math.log(0.05)), p_in_words(-800.0), p_in_words(-math.inf)
     ('0.05', '3.7e-348', '0')
+    >>> p_in_words(math.log(0.09996), 0.1), p_in_words(math.log(0.1000012), 0.1)
+    ('0.09996', '0.100001')
     """
     exponent = log_p / math.log(10)
     if exponent >= -300:
-        return f"{10**exponent:.2g}"
+        p = math.exp(log_p)
+        texts = (f"{p:.{digits}g}" for digits in range(2, 17))
+        on_its_side = (t for t in texts if level is None or _side(t, level) == _side(p, level))
+        return next(on_its_side, repr(p))
     if exponent < -1e6:
         return "0"
     whole = math.floor(exponent)  # below what a float holds
     return f"{10 ** (exponent - whole):.1f}e{whole}"
+
+
+def _side(p: float | str, level: float) -> int:
+    """Say whether a p-value is below a level (-1), at it (0) or above it (1)."""
+    return (float(p) > level) - (float(p) < level)

@@ -157,7 +157,7 @@ class Selection:
                 risk.title,
                 float(result.means[at, i]) if result.n[at, i] else "no example counts",
                 "" if risk.limit is None else exact(risk.limit),
-                p_in_words(result.log_p[at, i]),
+                p_in_words(result.log_p[at, i], self.plan.aims[at]),
             )
             for i, risk in enumerate(self.problem.risks)
         ]

@@ -82,9 +82,8 @@ def _risk_line(plan: TestPlan, result: TestResult, i: int, at: int) -> str:
     value = "no value, as no calibration example counts for it"
     if result.n[at, i] > 0:
         value = f"{result.means[at, i]:.4g} on {n:,} calibration examples{smallest}"
-    return (
-        f"  {risk.title}: {value}, limit {exact(risk.limit)}, p = {p_in_words(result.log_p[at, i])}"
-    )
+    p = p_in_words(result.log_p[at, i], plan.aims[at])
+    return f"  {risk.title}: {value}, limit {exact(risk.limit)}, p = {p}"
 
 
 def examples_behind(plan: TestPlan, result: TestResult, i: int, at: int) -> tuple[int, str]:
@@ -120,6 +119,12 @@ def _what_would_decide(plan: TestPlan, result: TestResult, i: int, at: int) -> s
         return few
     if n == 0:
         return "without examples nothing can be shown"
+    if _counts_parts(plan, result, i, at):
+        return (
+            f"the test was settled for 0/1 losses, as validation data or the risk's name said, and "
+            f"these are not: each above 0 counts as a whole one. Ask with "
+            f'Risk({risk.name!r}, ..., p_value="betting")'
+        )
     unit = risk.to_unit(mean)
     if unit >= risk.unit_limit:
         return "more examples would not help at this value: it is not below the limit"
@@ -134,6 +139,16 @@ def _what_would_decide(plan: TestPlan, result: TestResult, i: int, at: int) -> s
     if needed <= n:  # what passes hangs on more than the mean
         return f"it was close: about every second draw with this value would have passed{alone}"
     return f"about {needed:,} examples{each} with this value would have passed{alone}"
+
+
+def _counts_parts(plan: TestPlan, result: TestResult, i: int, at: int) -> bool:
+    """Tell whether the exact test of 0/1 losses was settled for losses that are others."""
+    name = plan.problem.risks[i].name
+    if result.calibration is None or plan.families[name] != "binomial":
+        return False
+    summary, row = result.calibration.risks[name].summary, result.rows[at]
+    parts = summary.sums if isinstance(summary, GroupSummary) else (summary,)
+    return any(not math.isclose(part.total[row], part.above_zero[row]) for part in parts)
 
 
 def _deviation(plan: TestPlan, result: TestResult, i: int, at: int) -> float | None:

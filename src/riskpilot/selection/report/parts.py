@@ -71,7 +71,7 @@ def _risk_card(selection: Selection, i: int, risk: Risk, bound: float) -> str:
         "on calibration data": amount(risk, mean) if result.n[at, i] else "no example counts",
         "upper bound": bound_amount(risk, bound) if known else "not known",
         "calibration examples": f"{n:,}{smallest}",
-        "p-value": p_in_words(float(result.log_p[at, i])),
+        "p-value": p_in_words(float(result.log_p[at, i]), selection.plan.aims[at]),
         "test": selection.plan.families[risk.name].replace("_", "-"),
     }
     listed = "".join(f"<dt>{k}</dt><dd>{escaped(v)}</dd>" for k, v in rows.items())

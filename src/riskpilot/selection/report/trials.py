@@ -81,7 +81,7 @@ def _line(
         cells.append(_number(at + 1, str(at + 1)))
         cells += [_number(float(selection.result.means[at, i])) for i in range(len(risks))]
         log_p = float(selection.result.worst_log_p[at])
-        cells.append(_number(max(log_p, -1e300), p_in_words(log_p)))
+        cells.append(_number(max(log_p, -1e300), p_in_words(log_p, selection.plan.aims[at])))
     mark = ' class="chosen"' if verdict == "chosen" else ""
     return f"<tr{mark}>{''.join(cells)}</tr>"
 
