@@ -1,7 +1,7 @@
 """How a search begins that has few evaluations: ``python -m experiments.few_evaluations``.
 
 Tasks for tuning, searched with the task's own number of evaluations and with half of it: by the
-default, and with one thing of its beginning changed back. What counts is the free objective on
+default, and with one thing of its beginning changed. What counts is the free objective on
 test, as a multiple of that of the paper's own search, which has all evaluations. The reported
 figures are those of the replay.
 """
@@ -59,22 +59,23 @@ class HedgesAtOnce(GuidedSampler):
             return super()._decide(*args)
 
 
-def larger_pool(d: int, n_trials: int) -> int:
-    """Seven evaluations for two parameters, 15 for three."""
-    return min(2 if d == 1 else 2 ** (d + 1) - 1, (n_trials + 1) // 2)
+def smaller_pool(d: int, n_trials: int) -> int:
+    """Two evaluations for each of few parameters."""
+    return min(max(2 * d, 2), (n_trials + 1) // 2)
 
 
-def worst_reference(region: list[Interval], means: FloatArray, observed: FloatArray) -> FloatArray:
-    """The reference point at the worst observed free value."""
-    return np.append(np.full(len(region), np.inf), observed[:, -1].max())
+def far_reference(region: list[Interval], means: FloatArray, observed: FloatArray) -> FloatArray:
+    """The reference point beyond the worst free value that was seen, by as much as they differ."""
+    worst, best = observed[:, -1].max(), observed[:, -1].min()
+    return np.append(np.full(len(region), np.inf), worst + (worst - best))
 
 
 WAYS = {
     "default": Search(),
     "bold steps all the way": Search(sampler=AllTheWay),
     "a hedge from the start": Search(sampler=HedgesAtOnce),
-    "larger pools": Search(pool=larger_pool),
-    "nothing is as good as the worst": Search(replace(GUIDED, reference=worst_reference)),
+    "smaller pools": Search(pool=smaller_pool),
+    "nothing is worse than the worst": Search(replace(GUIDED, reference=far_reference)),
 }
 
 

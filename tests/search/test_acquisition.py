@@ -9,12 +9,7 @@ import pytest
 import riskpilot as rp
 from riskpilot.search import Observations
 from riskpilot.search.acquisition import is_bold_step, is_time_to_hedge, novelty
-from riskpilot.search.choices import (
-    fixed_reference,
-    guided_reference,
-    one_sided_reference,
-    open_reference,
-)
+from riskpilot.search.choices import fixed_reference, guided_reference, one_sided_reference
 
 REGION = [
     SimpleNamespace(alpha_max=0.2, low=0.15, high=0.25),
@@ -119,11 +114,6 @@ def test_a_search_that_saw_only_what_passes_goes_on_to_where_it_does_not(bold):
     study.optimize(rp.objective(study, flat_then_steep), n_trials=8)
     furthest = max(trial.params["x"] for trial in study.trials)
     assert (furthest > 0.85) == bold
-
-
-def test_to_certify_nothing_is_worse_than_the_worst_choice():
-    reference = open_reference(REGION, OBSERVED, OBSERVED)
-    np.testing.assert_array_equal(reference, [np.inf, np.inf, 7.0 + (7.0 - 0.5)])
 
 
 def seen(*risks, d=1):

@@ -30,7 +30,7 @@ def test_slots_of_the_random_pool_do_not_depend_on_who_fills_them():
 
 
 def test_pools_grow_with_the_dimension_up_to_fifteen():
-    assert [default_pool_size(d) for d in range(6)] == [2, 2, 4, 6, 15, 15]
+    assert [default_pool_size(d) for d in range(6)] == [2, 2, 7, 15, 15, 15]
 
 
 @pytest.mark.parametrize("strategy", [rp.GUIDED, rp.PAPER, rp.ONE_SIDED, rp.HVI])

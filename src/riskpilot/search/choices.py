@@ -57,13 +57,11 @@ def fixed_reference(
 def open_reference(
     region: Sequence[Interval], means: FloatArray, observed: FloatArray
 ) -> FloatArray:
-    """Put it beyond the worst observed free value by as much as they differ, with no risk's edge.
+    """Put it at the worst observed free value, without an edge for risks.
 
-    `chance_to_pass` weighs the risks instead. To certify nothing counts as worse than to choose the
-    worst of what was observed, so that it is worth something to make a choice more likely.
+    `chance_to_pass` weighs the risks instead.
     """
-    worst, best = observed[:, -1].max(), observed[:, -1].min()
-    return np.append(np.full(len(region), np.inf), worst + (worst - best))
+    return np.append(np.full(len(region), np.inf), observed[:, -1].max())
 
 
 def as_they_are(region: Sequence[Interval], lift: float) -> Callable[[FloatArray], FloatArray]:

@@ -59,7 +59,8 @@ def uniform(slot: int, size: int, rng: np.random.Generator) -> float:
 def default_pool_size(d: int) -> int:
     """Choose the size of the initial pool for ``d`` parameters.
 
-    The pool shows the effect of each parameter and leaves budget for proposals: with few parameters
-    what lies between and beyond two evaluations for each is found faster by proposals.
+    The pool shows the effect of each parameter and leaves budget for proposals. On one parameter
+    two evaluations are enough to begin: what lies between and beyond them is found faster by
+    proposals. In more dimensions a cliff is easily missed.
     """
-    return max(2 * d, 2) if d <= 3 else 15
+    return 2 if d <= 1 else min(2 ** (d + 1) - 1, 15)

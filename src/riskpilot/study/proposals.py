@@ -64,7 +64,10 @@ def part_of_the_way(best: FloatArray, space: Space, taken: FloatArray) -> FloatA
     """Shorten a bold step: go part of the way from the nearest point that was tried, (d,).
 
     The end of a range says little about where between it and what is known a limit is reached.
+    Among more than a few parameters the step stays as it is.
     """
+    if len(space.distributions) > _FEW:
+        return best
     tree = KDTree(with_numbers(taken))
     nearest = taken[tree.query(with_numbers(best[None]))[1][0]]
     shorter = space.between(nearest, best, _BOLD_SHARE)
