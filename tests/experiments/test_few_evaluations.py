@@ -39,7 +39,7 @@ def test_every_way_is_measured_at_all_and_half_of_the_evaluations():
 
 WHERE_IT_MATTERS = {
     "bold steps all the way": ("curved, d = 1", 3, -1),
-    "a hedge from the start": ("curved, d = 1", 0, 0),
+    "a late hedge": ("curved, d = 1", 0, 0),
     "smaller pools": ("abstaining, d = 2, two risks", 0, 1),
     "nothing is worse than the worst": ("abstaining, d = 2, two risks", 0, 0),
 }

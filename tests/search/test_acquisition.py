@@ -8,7 +8,7 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.search import Observations
-from riskpilot.search.acquisition import is_bold_step, is_time_to_hedge, novelty
+from riskpilot.search.acquisition import is_bold_step, novelty
 from riskpilot.search.choices import fixed_reference, guided_reference, one_sided_reference
 
 REGION = [
@@ -116,32 +116,12 @@ def test_a_search_that_saw_only_what_passes_goes_on_to_where_it_does_not(bold):
     assert (furthest > 0.85) == bold
 
 
-def seen(*risks, d=1):
+def seen(*risks):
     """A model that knows one risk of some evaluations, in standard errors around what passes."""
-    x = np.zeros((len(risks), d))
-    evaluated = np.column_stack([0.2 + 0.01 * np.array(risks), np.ones(len(risks))])
-    known = Observations(x, evaluated, np.full_like(evaluated, np.nan), np.empty((0, d)))
-    return SimpleNamespace(evaluated=evaluated, observations=known)
+    return SimpleNamespace(evaluated=np.column_stack([0.2 + 0.01 * np.array(risks), risks]))
 
 
 ONE = [SimpleNamespace(alpha_max=0.2, noise=0.01)]
-
-
-@pytest.mark.parametrize(
-    ("risks", "d", "expected"),
-    [
-        ((-9, 9), 1, False),  # nothing is close to what just passes
-        ((-9, -1, 9), 1, True),
-        ((-9, 0.4), 1, True),
-        ((-9, -1.6, 0.6), 1, False),
-        ((-9, -8, -7, 9), 1, True),  # four evaluations for one parameter are enough
-        ((-9, -8, -7, 9), 2, False),
-        ((-9,) * 14, 20, False),
-        ((-9,) * 15, 20, True),
-    ],
-)
-def test_the_hedge_begins_when_the_limit_was_found_or_there_are_enough(risks, d, expected):
-    assert is_time_to_hedge(seen(*risks, d=d), ONE) == expected
 
 
 def test_a_step_is_bold_while_everything_would_pass():
@@ -157,25 +137,3 @@ def test_a_first_bold_step_stays_well_inside_the_range():
     study.optimize(rp.objective(study, flat_then_steep), n_trials=3)
     assert [trial.params["x"] for trial in study.trials[:2]] == [0.0, 0.5]
     assert 0.6 < study.trials[2].params["x"] < 0.85
-
-
-def falling(trial):
-    """The risk rises and the free objective falls: nothing beside the limits is to be found."""
-    x = trial.suggest_float("x", 0, 1)
-    errors = np.random.default_rng(0).random(2_000) < 0.02 + 0.5 * x**2
-    return rp.Evaluation({"error": errors, "cost": 1.0 - x})
-
-
-@pytest.mark.parametrize("limit", [0.06, 0.12, 0.3])
-def test_until_the_hedge_begins_a_search_is_the_one_that_trusts_validation(limit):
-    def searched(trust):
-        problem = rp.Problem([rp.Risk("error", limit)], "cost")
-        sampler = rp.GuidedSampler(problem, seed=0, n_calibration=2_000, trust=trust)
-        study = rp.create_study(problem, sampler=sampler, safe={"x": 0.0})
-        study.optimize(rp.objective(study, falling), n_trials=9)
-        return [trial.params["x"] for trial in study.trials]
-
-    hedging, trusting = searched(0.7), searched(1.0)
-    assert hedging[:3] == trusting[:3]
-    assert hedging != trusting
-    assert min(hedging[3:]) < min(trusting[3:])  # it keeps something that is safer

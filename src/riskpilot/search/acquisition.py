@@ -4,7 +4,6 @@ Objectives are columns: the c risks in the problem's order, then the free object
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -21,11 +20,6 @@ Score = Callable[[FloatArray], FloatArray]
 _OPTIMISM = 1.0
 # How far below it is taken to be as long as everything evaluated would pass.
 _BOLDNESS = 3.0
-# An evaluation shows where what passes ends when it lies so many standard errors around it. The
-# search hedges from then on, or else when there are so many evaluations for each parameter or in
-# all.
-_NEAR = (-1.5, 0.5)
-_ENOUGH_EACH, _ENOUGH = 4, 15
 # A configuration is safe when its risks lie this many standard errors below what passes.
 _SAFE = 1.0
 # The median gap between two places in the same step, as a share of the step's width: 1 - sqrt(1/2).
@@ -84,18 +78,6 @@ def is_bold_step(model: Model, region: Sequence[Interval], strategy: Strategy) -
     return strategy.bold and bool((misses(region, posterior_front(model)) < 0).all())
 
 
-def is_time_to_hedge(model: Model, region: Sequence[Interval]) -> bool:
-    """Tell whether some evaluation is about as risky as what just passes, or there are enough.
-
-    Before that the search finds out where the limits lie, as if validation were right; then it
-    hedges around that.
-    """
-    low, high = _NEAR
-    beyond = misses(region, posterior_front(model))
-    enough = min(_ENOUGH_EACH * model.observations.x.shape[1], _ENOUGH)
-    return len(beyond) >= enough or bool(((low < beyond) & (beyond < high)).any())
-
-
 def misses(region: Sequence[Interval], points: FloatArray) -> FloatArray:
     """Compute by how many standard errors each point's worst risk misses what passes, (n,)."""
     alpha_max = np.array([part.alpha_max for part in region])
@@ -118,17 +100,14 @@ def score(
     ``safe_first``, a safe configuration comes before everything else as long as there may be a
     safer one; where there is none, the target moves up to what there is. With ``bold``, as long as
     everything evaluated is expected to pass, values count as optimistic: nothing has shown yet
-    where the limits lie, and means fall back to what is known far from it. The hedge against
-    optimistic validation begins when an evaluation has shown where they lie. Where the means
-    promise no improvement anywhere, optimistic values are tried, and at last the least certain
-    place that may still be safe. With ``avoid_repeats``, improvements count by the chance that they
-    are not what an earlier evaluation has shown. Returns the values at ``x``, shape (n,), and the
-    function itself.
+    where the limits lie, and means fall back to what is known far from it. Where the means promise
+    no improvement anywhere, optimistic values are tried, and at last the least certain place that
+    may still be safe. With ``avoid_repeats``, improvements count by the chance that they are not
+    what an earlier evaluation has shown. Returns the values at ``x``, shape (n,), and the function
+    itself.
     """
     # Algorithm alg:bo, line 8
     means = model.means(x) if means is None else means
-    if not is_time_to_hedge(model, region):
-        region = [replace(part, trust=1.0) for part in region]
     lift = 0.0
     if strategy.safe_first:
         evaluated, anywhere = safety(model, region, means)
