@@ -197,3 +197,25 @@ def test_what_cannot_be_made_again_is_replaced_by_no_command_and_no_function(
 def test_a_calibration_and_a_watch_are_saved_over_themselves(kept: Path) -> None:
     rp.Calibration.load(kept / "labels.npz").save(kept / "labels.npz")
     rp.Watch.load(kept / "watch.json").save(kept / "watch.json")
+
+
+NAMELESS = {
+    "watch": "watch c.json --losses PATH",
+    "gate": "gate PATH --risk error<=0.3",
+    "select": "select PATH RISK",
+    "calibrate": "calibrate PATH --horizon 9",
+    "report": "report PATH --out r.html",
+    "recertify": "recertify PATH --losses labels.csv",
+    "seal": "seal PATH --out s.json",
+}
+
+
+@pytest.mark.parametrize("path", ["", ".", "/"])
+@pytest.mark.parametrize("command", NAMELESS)
+def test_a_path_without_a_name_cannot_be_used(
+    command: str, path: str, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(made)
+    words = {"PATH": [path], "RISK": RISK}
+    said = run(*(w for word in NAMELESS[command].split() for w in words.get(word, [word])), code=2)
+    assert "Give the path of a file" in said
