@@ -57,7 +57,8 @@ def ledger_beside(path: str | Path) -> Path:
     if not place.name:
         raise TableError(
             f"A table, a study or a record is a file with a name, but the path is "
-            f"{shown(str(path))}. Give the path of a file; an empty one may come from a variable that is not set."
+            f"{shown(str(path))}. Give the path of a file; an empty one may come from a "
+            f"variable that is not set."
         )
     found = local_files(place)
     if len(found) == 1:
