@@ -9,6 +9,7 @@ from riskpilot.guarantee.risk_tests import log_p_for_order
 from riskpilot.guarantee.testing import freeze_plan
 from riskpilot.losses import (
     CalibrationLosses,
+    ExampleIds,
     ValidationLosses,
     calibration_losses,
     check_disjoint,
@@ -147,7 +148,29 @@ def test_calibration_losses_that_are_the_validation_losses_are_refused(kind):
     table = table < 0.4 if kind == "binary" else table
     with pytest.raises(rp.LeakageError, match="same 200 numbers"):
         check_disjoint(read(UNIT, table), calibration_losses(UNIT, {"error": table.copy()}))
-    check_disjoint(read(UNIT, table), calibration_losses(UNIT, {"error": table[:, ::-1]}))
+    turned = read(UNIT, table), calibration_losses(UNIT, {"error": table[:, ::-1]})
+    if kind == "real":
+        with pytest.raises(rp.LeakageError, match="same 200 in both, in another order"):
+            check_disjoint(*turned)
+    else:  # equal counts of two 0/1 columns may be chance
+        check_disjoint(*turned)
+        ids = ExampleIds(*(np.array([f"{i}-{n}" for n in range(200)]) for i in range(2)))
+        check_disjoint(*turned, ids=ids)
+        ids = ExampleIds(ids.validation, ids.calibration[::-1])
+        with pytest.raises(rp.LeakageError, match="same 200 in both, in another order"):
+            check_disjoint(*turned, ids=ids)
+
+
+def test_patterns_of_many_0_1_columns_are_no_chance_in_any_order():
+    rng = np.random.default_rng(4)
+    table = rng.random((8, 400)) < 0.3
+    order = rng.permutation(400)
+    moved = calibration_losses(UNIT, {"error": table[:, order]})
+    with pytest.raises(rp.LeakageError, match="another order"):
+        check_disjoint(read(UNIT, table), moved)
+    # The same counts in every column, which did not move together.
+    other = np.array([rng.permutation(row) for row in table])
+    check_disjoint(read(UNIT, table), calibration_losses(UNIT, {"error": other}))
 
 
 def test_equal_losses_that_may_be_chance_are_allowed():

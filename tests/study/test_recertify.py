@@ -3,8 +3,10 @@
 import numpy as np
 import optuna
 import pytest
+from typer.testing import CliRunner
 
 import riskpilot as rp
+from riskpilot.cli import app
 
 RATES = (0.05, 0.1, 0.15, 0.2)
 
@@ -162,3 +164,92 @@ def test_what_cannot_be_meant_is_refused(options, error, words, study):
 def test_what_is_no_study_is_refused():
     with pytest.raises(rp.StudyError):
         rp.recertify("study", worse)
+
+
+def real_study():
+    """A study with losses of many values, whose examples have ids."""
+    problem = rp.Problem([rp.Risk("error", 0.5)], "cost")
+    study = rp.create_study(problem, study_name="income", seed=0)
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        return rp.Evaluation({**real(x, 1), "cost": x}, real(x, 2))
+
+    known = {"validation_ids": range(200), "calibration_ids": [f"c{i}" for i in range(200)]}
+    study.optimize(rp.objective(study, evaluate, **known), n_trials=3)
+    return study
+
+
+def real(x, seed, order=slice(None)):
+    return {"error": (0.4 * np.random.default_rng(seed).random(200) ** (1 + x))[order]}
+
+
+def test_examples_that_the_search_looked_at_are_refused_by_their_ids():
+    study = real_study()
+    with pytest.raises(rp.LeakageError, match="1 are validation examples of this search"):
+        rp.recertify(study, lambda t: real(t.params["x"], 3), calibration_ids=range(199, 399))
+    with pytest.raises(rp.LossError, match="one id for each of the 200 calibration examples"):
+        rp.recertify(study, lambda t: real(t.params["x"], 3), calibration_ids=range(500, 600))
+    fresh = rp.recertify(study, lambda t: real(t.params["x"], 3), calibration_ids=range(200, 400))
+    assert fresh.certificate.use["number"] == 1
+
+
+def test_validation_losses_in_another_order_are_refused():
+    study, order = real_study(), np.random.default_rng(0).permutation(200)
+    with pytest.raises(rp.LeakageError, match="in another order"):
+        rp.recertify(study, lambda t: real(t.params["x"], 1, order))
+    assert optuna.get_all_study_names(study._storage) == ["income"]
+
+
+def test_used_calibration_losses_are_known_in_another_order():
+    study, order = real_study(), np.random.default_rng(0).permutation(200)
+    rp.select(study)
+    again = rp.recertify(study, lambda t: real(t.params["x"], 2, order)).certificate
+    assert again.use["number"] == 2
+
+
+def test_used_0_1_losses_are_known_in_the_orders_of_their_ids(study):
+    rp.select(study)
+    names = [f"q{i}" for i in range(1_500)]
+    as_texts = sorted(range(1_500), key=names.__getitem__)
+
+    def moved(trial):
+        return {"error": losses(trial.params["rate"], 100 + trial.number)["error"][as_texts]}
+
+    ids = [names[i] for i in as_texts]
+    assert rp.recertify(study, moved, calibration_ids=ids).certificate.use["number"] == 2
+
+
+@pytest.mark.parametrize("ids", ["example", "trial"])
+def test_the_command_compares_ids_and_keeps_the_order_of_the_file(tmp_path, monkeypatch, ids):
+    monkeypatch.chdir(tmp_path)
+    study = make_study("sqlite:///study.db")
+    rp.select(study)
+    rows = [
+        f"{t.number},{number},{int(loss)}"
+        for t in study.trials
+        for number, loss in enumerate(losses(t.params["rate"], 100 + t.number)["error"])
+    ]
+    head = f"trial,{'example' if ids == 'example' else 'number'},error"
+    (tmp_path / "used.csv").write_text("\n".join([head, *rows]))
+    call = ["recertify", "sqlite:///study.db", "--losses", "used.csv", "--out", "new.json"]
+    result = CliRunner().invoke(app, call)
+    assert result.exit_code == 0, result.output
+    assert rp.Certificate.load(tmp_path / "new.json").use["number"] == 2
+
+
+def test_the_command_refuses_validation_examples_by_their_ids(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    problem = rp.Problem([rp.Risk("error", 0.18)], "cost")
+    study = rp.create_study(problem, storage="sqlite:///study.db", study_name="income", seed=0)
+
+    def evaluate(trial):
+        return rp.Evaluation({**losses(0.1 * trial.suggest_float("x", 0, 1), 1), "cost": 1.0})
+
+    study.optimize(rp.objective(study, evaluate, validation_ids=range(1_500)), n_trials=1)
+    rows = [f"0,{i},{i % 20 == 0:d}" for i in range(1_499, 2_500)]
+    (tmp_path / "ids.csv").write_text("\n".join(["trial,example,error", *rows]))
+    call = ["recertify", "sqlite:///study.db", "--losses", "ids.csv"]
+    result = CliRunner().invoke(app, call)
+    assert result.exit_code == 2
+    assert "1 are validation examples of this search" in " ".join(result.output.split())

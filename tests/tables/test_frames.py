@@ -292,3 +292,22 @@ def test_numbers_between_zero_and_one_are_bet_on_as_arrays_are() -> None:
     )
     assert found.certificate.families == {"error": "betting"}
     assert found.certificate.log_p == expected.certificate.log_p
+
+
+@pytest.mark.parametrize("name", ["{}", "x{}", "x{:04}"])
+def test_the_same_losses_in_both_splits_are_refused_whatever_their_ids_are(tmp_path, name):
+    rng = np.random.default_rng(0)
+    errors = rng.random((2, 1_500)) < 0.05
+    rows = [
+        f"{'ab'[config]},{split},{int(errors[config, i])},{config},{ids.format(i + shift)}"
+        for split, ids, shift in (("validation", "{}", 0), ("calibration", name, 1_500))
+        for config in range(2)
+        for i in range(1_500)
+    ]
+    rng.shuffle(rows)
+    path = tmp_path / "losses.csv"
+    path.write_text("\n".join(["config,split,error,cost,example", *rows]))
+    with pytest.raises(LeakageError, match="the same 1500"):
+        rp.select_from_frame(
+            rp.Problem([rp.Risk("error", 0.1)], "cost"), path, config="config", example="example"
+        )

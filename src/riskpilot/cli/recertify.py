@@ -31,7 +31,7 @@ from riskpilot.errors import ProblemError, TableError
 from riskpilot.problem import Problem
 from riskpilot.study import open_study, problem_of
 from riskpilot.study import recertify as recertify_study
-from riskpilot.tables import column_names, read_rows, wanted_columns
+from riskpilot.tables import column_names, example_id, read_rows, wanted_columns
 
 EXAMPLES = examples(
     "riskpilot recertify study.db --losses fresh.parquet --out new.json",
@@ -72,9 +72,11 @@ def recertify(
     with terminal.waiting(f"Reading and testing {losses}"):
         study = open_study(storage, study_name, artifacts)
         problem = changed(problem_of(study), parse_risks(risk, p_value), delta, p_value)
+        fresh, ids = _by_trial(problem, losses)
         selection = recertify_study(
             study,
-            _by_trial(problem, losses),
+            fresh,
+            calibration_ids=ids,
             problem=problem,
             config=None if config is None else _config(config),
             procedure=PROCEDURES[procedure],
@@ -83,8 +85,8 @@ def recertify(
     finish(selection, out, report, as_json=as_json)
 
 
-def _by_trial(problem: Problem, path: str) -> dict[int, dict[str, Any]]:
-    """Read losses on fresh examples, by the number of the trial."""
+def _by_trial(problem: Problem, path: str) -> tuple[dict[int, dict[str, Any]], list[str] | None]:
+    """Read losses on fresh examples, by the number of the trial, and the ids of the examples."""
     wanted = replace(wanted_columns(problem), losses=problem.names)
     named = ("trial", "example") if "example" in column_names(path) else ("trial",)
     read = read_rows(path, wanted, named)
@@ -96,30 +98,34 @@ def _by_trial(problem: Problem, path: str) -> dict[int, dict[str, Any]]:
             f"one row per trial and example, with the number of the trial."
         )
     rows = {int(n): np.flatnonzero(numbers == n) for n in np.unique(numbers.astype(str))}
+    names = None
     if ids is not None:
         rows = _aligned(rows, ids)
-    return {
+        names = [example_id(one) for one in ids[next(iter(rows.values()))]]
+    losses = {
         number: {name: values[mine] for name, values in read.items()}
         for number, mine in rows.items()
     }
+    return losses, names
 
 
 def _aligned(rows: dict[int, Places], ids: Array) -> dict[int, Places]:
-    """Bring the rows of all trials into the order of their examples, which must be the same."""
+    """Bring the rows of all trials into the order in which the file first lists their examples,
+    which must be the same."""
     if any(one is None or not str(one).strip() for one in ids):
         raise TableError(
             "Every row needs an id in the column example, but one is empty. Fill it, or leave the "
             "column out and write the examples of every trial in the same order."
         )
-    texts = ids.astype(str)
-    first = np.unique(texts[next(iter(rows.values()))])
+    _, first, code = np.unique(ids.astype(str), return_index=True, return_inverse=True)
+    place = first[code]
     for number, mine in rows.items():
-        if len(np.unique(texts[mine])) != len(mine) or set(texts[mine]) != set(first):
+        if len(np.unique(place[mine])) != len(mine) or len(mine) != len(first):
             raise TableError(
                 f"Every trial needs the same examples, each once, but trial {number} has an "
                 f"example twice, or others than the first. Complete it, or remove what is double."
             )
-    return {number: mine[np.argsort(texts[mine])] for number, mine in rows.items()}
+    return {number: mine[np.argsort(place[mine])] for number, mine in rows.items()}
 
 
 def _config(text: str) -> dict[str, Any]:

@@ -44,11 +44,19 @@ from riskpilot.losses.leakage import (
     check_memory,
     check_unseen,
     check_unseen_ids,
+    same_sums,
 )
 from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
 from riskpilot.losses.ranges import as_given
 from riskpilot.losses.risk_losses import RiskLosses, summary_of
+from riskpilot.losses.same_sample import (
+    Patterns,
+    counts_tell,
+    order_tells,
+    orders_of,
+    patterns_of,
+)
 from riskpilot.losses.splits import (
     LARGEST_FREE,
     CalibrationLosses,
@@ -77,6 +85,7 @@ __all__ = [
     "LossMapping",
     "NumbersOfTexts",
     "PackedLosses",
+    "Patterns",
     "RiskLosses",
     "TextArray",
     "ValidationLosses",
@@ -92,6 +101,7 @@ __all__ = [
     "check_names",
     "check_unseen",
     "check_unseen_ids",
+    "counts_tell",
     "digest_of_labels",
     "digest_of_numbers",
     "free_objective_alone",
@@ -102,7 +112,10 @@ __all__ = [
     "losses_from_predictions",
     "measure",
     "number_array",
+    "order_tells",
+    "orders_of",
     "parted",
+    "patterns_of",
     "plain_array",
     "read_deployed",
     "read_deployed_scores",
@@ -113,6 +126,7 @@ __all__ = [
     "read_label_scores",
     "read_label_table",
     "same_number",
+    "same_sums",
     "score_name",
     "some_labels",
     "summary_of",

@@ -1,16 +1,19 @@
 """Validation and calibration must not share examples: what is refused, and where."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import product
 
 import numpy as np
 from scipy.special import gammaln
 
+from riskpilot.common import FloatArray, Places
 from riskpilot.errors import LeakageError, shown
 from riskpilot.losses.evaluation import LossMapping
 from riskpilot.losses.example_ids import ExampleIds, read_example_ids
 from riskpilot.losses.intake import TextArray, number_array
 from riskpilot.losses.judges import JudgeMapping
 from riskpilot.losses.risk_losses import RiskLosses
+from riskpilot.losses.same_sample import counts_tell, order_tells, orders_of, patterns_of
 from riskpilot.losses.splits import CalibrationLosses, ValidationLosses
 from riskpilot.statistics import GroupSummary
 
@@ -19,11 +22,12 @@ def check_disjoint(
     validation: ValidationLosses,
     calibration: CalibrationLosses,
     rows: Sequence[int] | None = None,
+    ids: ExampleIds | None = None,
 ) -> None:
-    """Refuse calibration losses that are the validation losses.
+    """Refuse calibration losses that are the validation losses, in whatever order.
 
     ``rows``: where the configurations of the calibration losses stand in the validation losses; as
-    they are by default.
+    they are by default. ``ids``: of the examples, where the losses stand in an order of theirs.
     """
     for name, losses in validation.risks.items():
         other = calibration.risks[name]
@@ -36,6 +40,64 @@ def check_disjoint(
                 f"are the same {losses.n_examples} numbers in both. Split the data once, before "
                 f"anything is trained or chosen, and pass each part where it belongs."
             )
+    chosen = range(calibration.n_configs) if rows is None else rows
+    if same_sums(validation, calibration, chosen):
+        _check_reordered(validation, calibration, chosen, ids or ExampleIds())
+
+
+def same_sums(
+    validation: ValidationLosses, calibration: CalibrationLosses, rows: Sequence[int]
+) -> bool:
+    """Tell whether both splits have the same sums, without which they are not the same examples.
+
+    ``rows``: where the configurations of the calibration losses stand in the validation losses.
+    """
+    if validation.n_examples != calibration.n_examples:
+        return False
+    return all(
+        np.array_equal(losses.summary.n[list(rows)], calibration.risks[name].summary.n)
+        and np.allclose(
+            losses.summary.mean[list(rows)], calibration.risks[name].summary.mean, rtol=1e-5
+        )
+        for name, losses in validation.risks.items()
+    )
+
+
+def _check_reordered(
+    validation: ValidationLosses,
+    calibration: CalibrationLosses,
+    rows: Sequence[int],
+    ids: ExampleIds,
+) -> None:
+    """Refuse calibration losses that are the validation losses in another order.
+
+    The losses of an example are compared together, of all configurations, for each risk and for
+    all risks at once.
+    """
+    seen, sealed = list(validation.risks.values()), list(calibration.risks.values())
+    if any(losses.values is None for losses in (*seen, *sealed)):
+        return
+    orders: list[tuple[Places, Places]] = []
+    if ids.validation is not None and ids.calibration is not None:
+        orders = list(product(orders_of(ids.validation), orders_of(ids.calibration)))
+    parts = [([one], [other]) for one, other in zip(seen, sealed, strict=True)]
+    for one, other in [*parts, (seen, sealed)]:
+        mine = patterns_of(_each_row(one, rows))
+        theirs = patterns_of(_each_row(other, range(calibration.n_configs)))
+        in_an_order = any(np.array_equal(mine[v], theirs[c]) for v, c in orders)
+        in_any = np.array_equal(np.sort(mine), np.sort(theirs))
+        if (in_an_order and order_tells(mine)) or (in_any and counts_tell(mine)):
+            names = " and ".join(repr(losses.risk.name) for losses in one)
+            raise LeakageError(
+                f"Validation and calibration must not share examples, but the losses of {names} "
+                f"are the same {len(mine)} in both, in another order. Split the data once, before "
+                f"anything is trained or chosen, and pass each part where it belongs."
+            )
+
+
+def _each_row(tables: Sequence[RiskLosses], rows: Sequence[int]) -> Iterator[FloatArray]:
+    """Return the losses of one configuration and risk after the other, on the unit scale."""
+    return (losses.unit_rows([row])[0] for losses in tables for row in rows)
 
 
 def check_unseen(calibration: CalibrationLosses, seen: Mapping[str, Collection[str]]) -> None:

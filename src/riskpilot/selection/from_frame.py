@@ -15,7 +15,13 @@ from riskpilot.guarantee import (
     freeze_plan,
     run_test,
 )
-from riskpilot.losses import calibration_losses, check_disjoint, validation_losses
+from riskpilot.losses import (
+    ExampleIds,
+    calibration_losses,
+    check_disjoint,
+    same_sums,
+    validation_losses,
+)
 from riskpilot.problem import Problem
 from riskpilot.selection.file_ledger import (
     check_draw,
@@ -158,7 +164,10 @@ def _select(
     plan = freeze_plan(seen, procedure=procedure, seed=seed)
     question = Question(problem, plan, procedure, table.configs, table=columns)
     sealed = calibration_losses(problem, table.read("calibration", rows=plan.order))
-    check_disjoint(seen, sealed, plan.order)
+    ids = ExampleIds()
+    if same_sums(seen, sealed, plan.order):
+        ids = ExampleIds(table.ids("validation"), table.ids("calibration"))
+    check_disjoint(seen, sealed, plan.order, ids)
     use = None if ledger is None else enter(ledger, question, sealed.digest(), drawn_from)
     result = run_test(plan, sealed, procedure, rows=range(len(plan.order)))
     background = every_config(table.configs, seen.n_configs)

@@ -144,7 +144,7 @@ def select_from_losses(
     ids.check_size("calibration", sealed.n_examples)
     if seen.n_examples:
         ids.check_size("validation", seen.n_examples)
-        check_disjoint(seen, sealed)
+        check_disjoint(seen, sealed, ids=ids)
     scores = read_judge(problem, judge, seen.n_configs, sealed.n_examples)
     check_fresh(judge, validation, seen, ids)
     opened = sealed.digest(plan.order)

@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
+import numpy.typing as npt
 import optuna
 from optuna.trial import FrozenTrial
 
 from riskpilot.common import canonical, plain_configs
 from riskpilot.errors import LossError, ProblemError, StudyError, shown
 from riskpilot.guarantee import Procedure, fixed_sequence
-from riskpilot.losses import Evaluation, LossMapping
+from riskpilot.losses import Evaluation, LossMapping, check_unseen_ids, read_example_ids
 from riskpilot.problem import Problem
 from riskpilot.selection import Selection
 from riskpilot.study.adopting import add_copy
@@ -18,10 +19,10 @@ from riskpilot.study.creation import create_study
 from riskpilot.study.kept.attributes import problem_of
 from riskpilot.study.kept.earlier import copy_earlier
 from riskpilot.study.kept.loss_store import store_of
-from riskpilot.study.kept.seen_ids import copy_seen
+from riskpilot.study.kept.seen_ids import copy_seen, seen_ids
 from riskpilot.study.kept.trial_losses import read_validation
 from riskpilot.study.kept.trials import finished
-from riskpilot.study.questions.asking import select
+from riskpilot.study.questions.asking import answer, settle
 from riskpilot.study.questions.question_ledger import ledger
 from riskpilot.study.storages import storage_of
 from riskpilot.study.telling import Recorder
@@ -38,6 +39,7 @@ def recertify(
     calibration: Fresh,
     *,
     validation: Fresh | None = None,
+    calibration_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
     problem: Problem | None = None,
     config: Mapping[str, Any] | None = None,
     procedure: Procedure = fixed_sequence,
@@ -50,8 +52,8 @@ def recertify(
     The trials, with their recorded validation losses, become a study of their own in the same
     storage, so that the new sample has a ledger of its own, and this is the first question to it.
     Where the examples are not fresh after all, because a study of the storage was asked about them
-    before, the ledger and the certificate say so. No example may be given that made somebody look:
-    the labels that raised the alarm are spent.
+    before, the ledger and the certificate say so; those that the study searched by are refused. No
+    example may be given that made somebody look: the labels that raised the alarm are spent.
 
     Parameters
     ----------
@@ -64,6 +66,9 @@ def recertify(
         The same for validation losses, with the free objective, on other fresh examples. By default
         the recorded ones decide which trials are tested, in which order: the promise holds all the
         same, but where the world has changed, they may order badly.
+    calibration_ids : sequence, optional
+        The identities of the fresh examples: one for each, no two alike, in the order of the
+        losses. None of them may be a validation example of the study.
     problem : Problem, optional
         The study's problem with other limits or another delta.
     config : mapping, optional
@@ -91,6 +96,8 @@ def recertify(
         If the problem is about other quantities than the study.
     LossError
         If losses are missing or cannot be used.
+    LeakageError
+        If the examples are those by which the study searched.
 
     Examples
     --------
@@ -112,6 +119,8 @@ def recertify(
     asked = _checked_problem(stored, problem)
     fresh = _losses_of(calibration, "calibration")
     seen = None if validation is None else _losses_of(validation, "validation")
+    ids = read_example_ids(calibration_ids, "calibration_ids")
+    check_unseen_ids(ids, seen_ids(study), "Fresh examples")
     trials = _candidates(study, config)
     name = _free_name(study) if study_name is None else study_name
     again = create_study(
@@ -127,14 +136,17 @@ def recertify(
         for trial in trials:
             table = _recorded(study, stored, trial) if seen is None else seen(trial)
             add_copy(study, trial, Evaluation(validation=table), again, recorder)
-        selection = select(
-            again, procedure=procedure, calibrate=_by_copy(fresh, trials), seed=seed, smooth=smooth
-        )
+        settled = settle(again, procedure, None, 1.0, seed, smooth)
+        selection = answer(again, settled, procedure, _by_copy(fresh, trials), _say_nothing, ids)
     except BaseException:
         if not ledger(again):  # nothing was asked: no trace is needed
             optuna.delete_study(study_name=name, storage=storage_of(study))
         raise
     return selection
+
+
+def _say_nothing(*words: str) -> None:
+    """Show no steps."""
 
 
 def _checked_problem(stored: Problem, problem: Problem | None) -> Problem:

@@ -138,7 +138,7 @@ def keep_batch(
     name = question_digest(question.content)
     if fresh is not None and not known:
         _keep_fresh(study, name, fresh)
-    use = enter(study, question, None, batch.table)
+    use = enter(study, question, None, batch.table, batch.table.get(IDS))
     with exclusive(study, "ledger"):
         entries = _entries(study, name)
         if len(entries) != known:

@@ -9,7 +9,7 @@ import optuna
 from optuna.trial import FrozenTrial
 
 from riskpilot.common import plain_configs, shown_steps
-from riskpilot.errors import LossError, ProblemError, StudyError, shown
+from riskpilot.errors import LeakageError, LossError, ProblemError, StudyError, shown
 from riskpilot.guarantee import (
     Background,
     Procedure,
@@ -24,19 +24,25 @@ from riskpilot.guarantee import (
     run_test,
 )
 from riskpilot.losses import (
+    CalibrationLosses,
+    ExampleIds,
     JudgeMapping,
+    TextArray,
     ValidationLosses,
     calibration_losses,
+    check_disjoint,
     judged_risks,
     read_fresh,
     read_judge,
+    same_sums,
+    validation_losses,
 )
 from riskpilot.problem import Problem
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
 from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.judges import JUDGE, judged_in, read_judges
 from riskpilot.study.kept.records import check_size, record_of, validation_of
-from riskpilot.study.kept.trial_losses import joined, read_calibration
+from riskpilot.study.kept.trial_losses import joined, read_calibration, read_validation
 from riskpilot.study.kept.trials import finished, space_of
 from riskpilot.study.questions.made_losses import Calibrate, forget_losses, make_losses
 from riskpilot.study.questions.question_ledger import enter, ledger, note_outcome
@@ -121,17 +127,21 @@ def select(
     with shown_steps(show_progress) as say:
         say("Putting the candidates in order, on validation data")
         settled = settle(study, procedure, problem, spend, seed, smooth)
-        return _answer(study, settled, procedure, calibrate, say)
+        return answer(study, settled, procedure, calibrate, say)
 
 
-def _answer(
+def answer(
     study: optuna.Study,
     settled: "Settled",
     procedure: Procedure,
     calibrate: Calibrate | None,
     say: Callable[..., None],
+    ids: TextArray | None = None,
 ) -> Selection:
-    """Open calibration data, and answer a question that was settled; ``say``: shows the steps."""
+    """Open calibration data, and answer a question that was settled.
+
+    ``say``: shows the steps; ``ids``: of the calibration examples, where they are known.
+    """
     question, trials = settled.question, settled.trials
     tested = question.plan.problem
     candidates = [trials[row] for row in question.plan.order]
@@ -142,10 +152,12 @@ def _answer(
     try:
         given = joined(tested, tables, len(candidates))
         opened = calibration_losses(tested, given)
-    except LossError:
+        ExampleIds(calibration=ids).check_size("calibration", opened.n_examples)
+        _check_reordered(study, settled, candidates, opened)
+    except (LossError, LeakageError):
         forget_losses(study, candidates, made)
         raise
-    use = enter(study, question, opened.digest(), given)
+    use = enter(study, question, opened.digest(), given, ids)
     scores = None
     if question.plan.judged:
         judge = judges_of(study, candidates)
@@ -155,6 +167,24 @@ def _answer(
     selection = conclude(question, settled.validation, result, use, background(study, settled))
     note_outcome(study, selection.certificate)
     return selection
+
+
+def _check_reordered(
+    study: optuna.Study,
+    settled: "Settled",
+    candidates: Sequence[FrozenTrial],
+    opened: CalibrationLosses,
+) -> None:
+    """Refuse calibration losses that are those of the validation examples in another order.
+
+    Validation losses are read from the store only where their sums leave that open.
+    """
+    if not same_sums(settled.validation, opened, settled.question.plan.order):
+        return
+    problem = opened.problem
+    tables = (read_validation(study, problem, trial) for trial in candidates)
+    seen = validation_losses(problem, joined(problem, tables, len(candidates)))
+    check_disjoint(seen, opened)
 
 
 def seal(

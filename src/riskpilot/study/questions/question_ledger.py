@@ -1,16 +1,11 @@
 """The ledger of a study: every question to its calibration data, and every answer, in a chain."""
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import optuna
-from scipy.special import gammaln
 
 from riskpilot.common import (
-    IntArray,
     ShapeError,
     anything,
     digest,
@@ -35,8 +30,9 @@ from riskpilot.guarantee import (
     question_digest,
     stamp,
 )
-from riskpilot.losses import LossMapping
+from riskpilot.losses import LossMapping, TextArray
 from riskpilot.study.kept.attributes import LEDGER_KEY, attributes_of, require_study
+from riskpilot.study.questions.known_rows import known_rows
 from riskpilot.study.storages import exclusive, storage_of
 
 _HEAD_KEY = f"{LEDGER_KEY}:head"
@@ -143,12 +139,19 @@ def use_of(entry: Mapping[str, Any]) -> Use:
     )
 
 
-def enter(study: optuna.Study, question: Question, losses: str | None, given: LossMapping) -> Use:
+def enter(
+    study: optuna.Study,
+    question: Question,
+    losses: str | None,
+    given: LossMapping,
+    ids: TextArray | None = None,
+) -> Use:
     """Record a question before its answer is known; the same one keeps its number and date.
 
     ``losses``: the digest of the candidates' losses, in testing order; None where labels arrive one
     after another, so that the losses are not known yet. ``given``: the same losses, or the first of
-    them, as they were given, shape (n_candidates, m) for each risk.
+    them, as they were given, shape (n_candidates, m) for each risk; ``ids``: of the examples, where
+    they are known.
     """
     asked = question.entry
     with exclusive(study, "ledger"):
@@ -158,7 +161,7 @@ def enter(study: optuna.Study, question: Question, losses: str | None, given: Lo
                 _check_calibration(study, entry, losses)
                 _set_head(study, entries)
                 return use_of(entry)
-        rows = _telling_rows([given[name] for name in question.problem.names])
+        rows = known_rows([given[name] for name in question.problem.names], ids)
         entry = {
             "use": len(entries) + 1,
             **asked,
@@ -345,40 +348,6 @@ def _check_calibration(study: optuna.Study, entry: Mapping[str, Any], losses: st
             f"{entry['use']} was put to on {entry['created']}: their digest differs. Restore the "
             f"losses from a copy."
         )
-
-
-def _telling_rows(tables: Iterable[npt.ArrayLike]) -> list[str]:
-    """Return short digests of the candidates' losses, for losses that another sample hardly has.
-
-    A digest is that of the examples' places when they are sorted by their losses, equal losses in
-    one place. It does not hang on what a risk makes of the losses: on weights and groups, the
-    declared range, a reference, their type and unit.
-    """
-    # The same losses may be given in single precision, where some can no longer be told apart.
-    kinds = (np.float64, np.float32)
-    # Row by row, because the losses of all candidates may be all that the memory holds.
-    places = (_places(row, kind) for table in tables for row in np.asarray(table) for kind in kinds)
-    return sorted({_digest(row) for row in places if _log_orders(row) > np.log(1e9)})
-
-
-def _places(losses: npt.NDArray[Any], kind: type[np.floating[Any]]) -> IntArray:
-    """Number the different losses of a row from the smallest on; those that do not count are last.
-
-    ``kind``: the precision in which they are compared.
-    """
-    with np.errstate(over="ignore"):  # beyond the range of single precision all are alike
-        compared = losses.astype(kind)
-    return np.unique(compared, return_inverse=True)[1].astype(np.int64)
-
-
-def _digest(places: IntArray) -> str:
-    """Compute the short digest of a row."""
-    return hashlib.sha256(places.astype("<i8").tobytes()).hexdigest()[:16]
-
-
-def _log_orders(places: IntArray) -> float:
-    """Compute the logarithm of the number of orders in which the losses of a row could stand."""
-    return float(gammaln(len(places) + 1) - gammaln(np.bincount(places) + 1).sum())
 
 
 def _asked_elsewhere(study: optuna.Study, rows: Sequence[str]) -> list[dict[str, Any]]:

@@ -1,0 +1,90 @@
+"""Whether two tables of losses are of the same examples, in whatever order these are listed."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln, xlogy
+
+from riskpilot.common import Places
+
+Patterns = npt.NDArray[np.uint64]
+"""A number for each of m examples, equal where all their losses are equal, shape (m,)."""
+
+_RARE = np.log(1e9)  # what happens less often than once in 10^9 times is taken for no accident
+_DIGITS = re.compile("([0-9]+)")
+
+
+def patterns_of(
+    rows: Iterable[npt.NDArray[Any]], kind: type[np.floating[Any]] = np.float64
+) -> Patterns:
+    """Give each example a number that stands for its losses in all rows, each of shape (m,).
+
+    A row is measured by its range, so that its unit does not matter. The rows may come one by one,
+    and none is kept. ``kind``: the precision in which the losses were written.
+    """
+    found: Patterns = np.zeros(1, dtype=np.uint64)
+    for row in rows:
+        with np.errstate(over="ignore"):  # beyond the range of single precision all are alike
+            losses = row.astype(kind).astype(np.float64)
+        finite = losses[np.isfinite(losses)]
+        low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
+        scaled = ((losses - low) / (high - low or 1.0)).astype("<f4") + np.float32(0)
+        scaled[np.isnan(scaled)] = np.nan  # one bit pattern for every NaN
+        found = _mixed(found * np.uint64(31) + scaled.view("<u4").astype(np.uint64))
+    return found
+
+
+def _mixed(numbers: Patterns) -> Patterns:
+    """Scatter numbers over all that 64 bits can hold, as the generator SplitMix64 does."""
+    found = numbers + np.uint64(0x9E3779B97F4A7C15)
+    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return found ^ (found >> np.uint64(31))
+
+
+def order_tells(patterns: npt.NDArray[Any]) -> bool:
+    """Say whether another sample would hardly show the same losses in the same order."""
+    return bool(_log_orders(_counts(patterns)) > _RARE)
+
+
+def counts_tell(patterns: npt.NDArray[Any]) -> bool:
+    """Say whether another sample would hardly show the same losses in any order.
+
+    With m examples of which c_j show the j-th pattern, another sample of independent examples has
+    the same counts with probability at most m! / (c_1! c_2! ...) * (c_1/m)^c_1 (c_2/m)^c_2 ...,
+    whatever it is drawn from: no distribution makes them likelier than their own shares do. One
+    column of 0/1 losses never tells; many different losses, or patterns of many columns, do.
+    """
+    counts = _counts(patterns)
+    return bool(_log_orders(counts) + xlogy(counts, counts / counts.sum()).sum() < -_RARE)
+
+
+def _counts(patterns: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Count the examples of each pattern."""
+    return np.unique(patterns, return_counts=True)[1].astype(np.int64)
+
+
+def _log_orders(counts: npt.NDArray[np.int64]) -> float:
+    """Compute the logarithm of the number of orders in which patterns could stand."""
+    return float(gammaln(counts.sum() + 1) - gammaln(counts + 1).sum())
+
+
+def orders_of(ids: Sequence[str] | npt.NDArray[Any]) -> list[Places]:
+    """Return the orders of examples that their ids suggest: as texts, and as they are counted.
+
+    >>> [order.tolist() for order in orders_of(["q2", "q10", "q1"])]
+    [[2, 1, 0], [2, 0, 1]]
+    """
+    texts = [str(one) for one in ids]
+    keys = (texts, [_counted(text) for text in texts])
+    return [np.array(sorted(range(len(texts)), key=key.__getitem__)) for key in keys]
+
+
+def _counted(text: str) -> list[tuple[int, str]]:
+    """Make a key that sorts texts by the sizes of the numbers in them: q2 before q10."""
+    parts = _DIGITS.split(text)
+    sizes = (part.lstrip("0") if i % 2 else part for i, part in enumerate(parts))
+    return [(len(part) if i % 2 else 0, part) for i, part in enumerate(sizes)]
