@@ -192,7 +192,8 @@ class Space:
         for i, dist in enumerate(self.distributions.values()):
             is_choice = isinstance(dist, CategoricalDistribution)
             fixed[i] |= is_choice or (self.branches is not None and n_values(dist) < math.inf)
-        return self.snap(np.where(fixed, b, a + share * (b - a))[None])[0]
+        point: FloatArray = self.snap(np.where(fixed, b, a + share * (b - a))[None])[0]
+        return point
 
     def near(
         self, points: FloatArray, scale: float, n: int, rng: np.random.Generator, few: int
