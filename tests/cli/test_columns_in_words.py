@@ -226,8 +226,8 @@ def test_without_a_problem_columns_are_read_as_they_are_written(tmp_path):
 def test_a_problem_says_what_is_read_of_a_table(tmp_path):
     path = tmp_path / "table.csv"
     rows = [
-        f"a,{split},{i},{i % 2},{'f' if i % 3 else 'm'},text,{i % 5},1\n"
-        for split in ("validation", "calibration")
+        f"a,{split},{i},{i // part % 2},{'f' if i % 3 else 'm'},text,{i % 5},1\n"
+        for part, split in enumerate(("validation", "calibration"), 1)
         for i in range(60)
     ]
     path.write_text("config,split,example,correct,sex,answer,w,cost\n" + "".join(rows))

@@ -5,7 +5,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.stats
 from typer.testing import CliRunner
 
 import riskpilot as rp
@@ -181,3 +183,42 @@ def test_the_guide_shows_what_the_command_says(tmp_path):
     counted = check_change(LARGE, reference=SMALL, risks=[DROP], ledger=tmp_path / "gate.db")
     assert shown[0] == in_words(alone) + "\n"
     assert shown[1].strip() == in_words(counted).splitlines()[-1]
+
+
+@pytest.mark.parametrize("form", ["csv", "words", "parquet"])
+def test_columns_of_0_and_1_get_an_exact_test_under_any_name(tmp_path, form):
+    slow = np.random.default_rng(5).random(300) < 0.1
+    frame = pd.DataFrame({"example": range(300), "slow": slow})
+    path = tmp_path / f"new.{'parquet' if form == 'parquet' else 'csv'}"
+    if form == "parquet":
+        frame.to_parquet(path)
+    else:
+        (frame if form == "words" else frame.astype(int)).to_csv(path, index=False)
+    (checked,) = check_change(path, risks=["slow<=0.15"]).risks
+    assert checked.test == "binomial"
+    assert checked.p_value == pytest.approx(scipy.stats.binom.cdf(slow.sum(), 300, 0.15))
+    drop = check_change(path, reference=path, risks=["slow<=0.1 as difference"])
+    assert drop.risks[0].test == "trinomial"
+
+
+def test_one_side_that_is_not_0_and_1_is_bet_on(tmp_path):
+    draws = np.random.default_rng(5).random(300)
+    for name, slow in (("new", draws), ("main", (draws < 0.5).astype(int))):
+        frame = pd.DataFrame({"example": range(300), "slow": slow})
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    new, main = tmp_path / "new.csv", tmp_path / "main.csv"
+    for one, other in ((new, main), (main, new)):
+        gate = check_change(one, reference=other, risks=["slow<=0.3 as difference"])
+        assert gate.risks[0].test == "betting"
+
+
+def test_the_same_file_has_the_same_answer_with_and_without_a_ledger(tmp_path):
+    slow = np.random.default_rng(5).random(300)
+    path = tmp_path / "new.csv"
+    pd.DataFrame({"example": range(300), "slow": slow}).to_csv(path, index=False)
+    answers = [check_change(path, risks=["slow<=0.53"]) for _ in range(2)]
+    answers.append(check_change(path, risks=["slow<=0.53"], ledger=tmp_path / "gate.db", spend=1.0))
+    assert answers[0].risks[0].test == "betting"
+    assert len({(answer.seed, answer.risks[0].p_value) for answer in answers}) == 1
+    # Another delta asks another question, but it is no new draw.
+    assert check_change(path, risks=["slow<=0.53"], delta=0.06).seed == answers[0].seed

@@ -1,6 +1,5 @@
 """Checking a change: is it shown to keep its limits against the reference, at the level it has."""
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.common import FloatArray, digest_of, finite_number
+from riskpilot.common import Array, digest_of, finite_number
 from riskpilot.errors import ProblemError, shown
 from riskpilot.gate.gate_ledger import Entry, enter, note_answer
 from riskpilot.guarantee import stamp, upper_bounds
@@ -151,17 +150,22 @@ def check_change(
         for risk in limits
         if other is not None and isinstance(risk.statistic, Difference)
     }
+    drawn_by = {
+        "examples": one.ids,
+        "losses": {name: values.astype(float).tolist() for name, values in losses.items()},
+        "reference": {name: values.astype(float).tolist() for name, values in against.items()},
+    }
     digest = digest_of(
         {
             "risks": [risk.to_dict() for risk in limits],
             "delta": delta,
-            "examples": one.ids,
-            "losses": {name: values.tolist() for name, values in losses.items()},
-            "reference": {name: values.tolist() for name, values in against.items()},
+            **drawn_by,
         }
     )
     Problem(limits, _FREE, delta)  # refuses a delta that cannot be meant before anything is spent
-    seed, entry = 1 + secrets.randbits(52), None
+    # The order of bets hangs on the examples and their losses, and on nothing that could be tried
+    # again: the same files have the same answer.
+    seed, entry = 1 + (int(digest_of(drawn_by)[:16], 16) >> 12), None
     if ledger is not None:
         entry = enter(Path(ledger), digest, delta, spend, seed)
         seed = entry.seed
@@ -228,14 +232,14 @@ def _with_test(risk: Risk, repeated: bool) -> Risk:
     return replace(risk, p_value="betting") if repeated and risk.p_value == "auto" else risk
 
 
-def _losses(run: OneRun, column: str, turned: bool) -> FloatArray:
-    """Read the losses of a run, shape (m,)."""
+def _losses(run: OneRun, column: str, turned: bool) -> Array:
+    """Read the losses of a run, shape (m,); integers say by their type that they are 0/1."""
     values = run.numbers[column]
-    return 1.0 - values if turned else values
+    return 1 - values if turned else values
 
 
 def _tested(
-    risk: Risk, losses: FloatArray, reference: FloatArray | None, level: float, seed: int
+    risk: Risk, losses: Array, reference: Array | None, level: float, seed: int
 ) -> CheckedRisk:
     """Test one limit on all examples: with one configuration there is nothing to choose, and no
     validation data is needed."""
@@ -243,6 +247,8 @@ def _tested(
     if reference is not None:
         assert isinstance(risk.statistic, Difference)
         beside = {risk.statistic.reference: reference}
+        if losses.dtype != reference.dtype:  # 0/1 losses are those of both runs
+            losses = losses.astype(np.float64)
     selection: Selection = select_from_losses(
         Problem([risk], _FREE, level),
         validation={_FREE: np.zeros(1)},

@@ -23,6 +23,19 @@ def is_numeric(kind: str) -> bool:
     )  # fmt: skip
 
 
+def is_whole_column(source: Source, name: str) -> bool:
+    """Say whether a column is of whole numbers or truth values.
+
+    The cells of a text file have no type: they must all be written so, 1 and not 1.0.
+    """
+    kind, column = source.types[name], identifier(name)
+    if not source.texts:
+        return kind == "BOOLEAN" or kind in _WHOLE or kind in _LONG
+    written = f"regexp_full_match(lower(trim({column})), '-?[0-9]+|true|false')"
+    row = source.ask(f"SELECT bool_and({written}) FROM {source.rows}").fetchone()
+    return row is not None and bool(row[0])
+
+
 def is_name_type(kind: str) -> bool:
     """Say whether the values of a type can name configurations, examples and groups."""
     others = ("DATE", "UUID", "TIMESTAMP", "TIME")

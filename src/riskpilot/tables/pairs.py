@@ -1,16 +1,22 @@
 """Two runs over the same examples: a changed configuration, and the reference beside it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from riskpilot.common import FloatArray
+from riskpilot.common import Array
 from riskpilot.errors import TableError, shown
-from riskpilot.tables.cells import cell, check_types, found_number, name_cell
+from riskpilot.tables.cells import (
+    cell,
+    check_types,
+    found_number,
+    is_whole_column,
+    name_cell,
+)
 from riskpilot.tables.columns import Columns, Wanted
 from riskpilot.tables.configurations import parse_config
 from riskpilot.tables.local_files import local_path
@@ -23,12 +29,13 @@ class OneRun:
     """What one configuration did on m examples.
 
     ``config``: what the file says of it. ``ids``: of the examples, in sorted order; ``numbers``: by
-    column, shape (m,). ``repeated``: whether a number is an average over several answers.
+    column, shape (m,), integers where the type of the column holds whole numbers or truth values.
+    ``repeated``: whether a number is an average over several answers.
     """
 
     config: dict[str, Any]
     ids: tuple[str, ...]
-    numbers: dict[str, FloatArray]
+    numbers: dict[str, Array]
     repeated: bool
 
 
@@ -78,7 +85,10 @@ def _read_one(path: str | Path, columns: Sequence[str]) -> OneRun:
                 f"SELECT 1 FROM {source.rows} WHERE CAST(repeats AS BIGINT) > 1 LIMIT 1"
             ).fetchone()
         )
-        return _run(source.name, config, columns, rows, repeated=bool(repeated))
+        run = _run(source.name, config, columns, rows, repeated=bool(repeated))
+        whole = {name: is_whole_column(source, name) for name in columns}
+        numbers = {n: v.astype(np.int64) if whole[n] else v for n, v in run.numbers.items()}
+        return replace(run, numbers=numbers)
 
 
 def _run(
