@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from typer.testing import CliRunner
 
 import riskpilot as rp
 from riskpilot.cli.app import app
-from riskpilot.tables import save_losses
+from riskpilot.tables import read_losses, save_losses
+from riskpilot.watch import write_metrics
 
 RISK = ["--risk", "error<=0.3", "--minimize", "cost"]
 
@@ -137,3 +139,83 @@ def test_output_that_nobody_reads_has_an_exit_code_of_its_own(
     finally:
         os.close(writing)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+# --- what other studies and Python keep -----------------------------------------------------------
+
+
+@pytest.fixture
+def kept(made: Path, tmp_path: Path) -> Path:
+    """A folder with what cannot be made again: of other studies, of tables and of watches."""
+    problem = rp.Problem([rp.Risk("error", 0.3)], "cost")
+    other = rp.create_study(problem, storage=str(tmp_path / "other.log"), seed=0)
+    rng = np.random.default_rng(1)
+    losses = rp.Evaluation({"error": rng.random(400) < 0.1, "cost": 1.0}, {"error": np.zeros(400)})
+    other.optimize(rp.objective(other, lambda trial: losses), n_trials=1)
+    frozen = rp.freeze(problem, validation={"error": rng.random((1, 99)) < 0.1, "cost": [1.0]})
+    rp.Calibration(frozen, horizon=99).save(tmp_path / "labels.npz")
+    rp.seal(other).save(tmp_path / "seal.json")
+    rp.Watch(rp.Certificate.load(made / "c.json")).save(tmp_path / "watch.json")
+    shutil.copy(made / "study.db", tmp_path / "study.db")
+    shutil.copy(made / "t.csv.ledger.json", tmp_path / "asked.json")  # told by its content
+    return tmp_path
+
+
+KEPT = {
+    "seal.json": "a seal",
+    "watch.json": "the state of a watch",
+    "study.db": "a database",
+    "other.log": "the journal of a study",
+    "other.log.losses/new.html": "in the folder of a study's losses",
+    "other.log.ledger-lock": "the lock of another file",
+    "asked.json": "the ledger of a table",
+    "labels.npz": "a saved calibration",
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_cannot_be_made_again_is_replaced_by_no_command_and_no_function(
+    name: str, made: Path, kept: Path
+) -> None:
+    (kept / "other.log.ledger-lock").touch()
+    before = {file: file.read_bytes() for file in kept.rglob("*") if file.is_file()}
+    place = kept / name
+    for option in ("--out", "--report"):
+        assert KEPT[name] in run("select", made / "l.npz", *RISK, option, place, code=2)
+    archive = read_losses(made / "l.npz")
+    given = {"validation": archive.validation, "calibration": archive.calibration}
+    selection = rp.select_from_losses(rp.Problem([rp.Risk("error", 0.3)], "cost"), **given)
+    watch = rp.Watch(selection.certificate)
+    saves = [selection.report, selection.certificate.save, watch.report]
+    saves += [partial(write_metrics, watch), partial(save_losses, **given)]
+    for save in saves:
+        with pytest.raises(rp.RiskpilotError, match=r"made again|an \.npz file"):
+            save(place)
+    assert {file: file.read_bytes() for file in kept.rglob("*") if file.is_file()} == before
+
+
+def test_a_calibration_and_a_watch_are_saved_over_themselves(kept: Path) -> None:
+    rp.Calibration.load(kept / "labels.npz").save(kept / "labels.npz")
+    rp.Watch.load(kept / "watch.json").save(kept / "watch.json")
+
+
+NAMELESS = {
+    "watch": "watch c.json --losses PATH",
+    "gate": "gate PATH --risk error<=0.3",
+    "select": "select PATH RISK",
+    "calibrate": "calibrate PATH --horizon 9",
+    "report": "report PATH --out r.html",
+    "recertify": "recertify PATH --losses labels.csv",
+    "seal": "seal PATH --out s.json",
+}
+
+
+@pytest.mark.parametrize("path", ["", ".", "/"])
+@pytest.mark.parametrize("command", NAMELESS)
+def test_a_path_without_a_name_cannot_be_used(
+    command: str, path: str, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(made)
+    words = {"PATH": [path], "RISK": RISK}
+    said = run(*(w for word in NAMELESS[command].split() for w in words.get(word, [word])), code=2)
+    assert "Give the path of a file" in said

@@ -9,7 +9,9 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.losses import validation_losses
+from riskpilot.study import study_status
 from riskpilot.study.kept.attributes import SETTINGS_KEY
+from riskpilot.study.kept.stopped import Stopped, keep_stopped
 from riskpilot.study.kept.trials import finished, finished_among, n_calibration_of, split_trials
 from riskpilot.study.storages.retries import queue_again
 
@@ -83,3 +85,61 @@ def test_a_study_in_another_format_is_refused_in_one_sentence(study, settings):
     study.set_user_attr(SETTINGS_KEY, settings)
     with pytest.raises(rp.StudyError, match=r"must be in format 2, but the study .* is in format"):
         rp.select(study)
+
+
+# --- a free objective that no search could go by --------------------------------------------------
+
+
+def told(study, cost):
+    """Tell one more trial of a study its losses, with this free objective."""
+    trial = study.ask()
+    found = evaluate(trial)
+    rp.tell(study, trial, rp.Evaluation({**found.validation, "cost": cost}, found.calibration))
+
+
+@pytest.mark.parametrize("cost", [1e101, -1e300, math.inf, math.nan, [1e200, *[-1e200] * 39]])
+def test_a_free_objective_that_no_search_could_go_by_is_refused_when_it_is_told(study, cost):
+    with pytest.raises(rp.LossError, match=r"between -1e\+100 and 1e\+100.*ten times the worst"):
+        told(study, cost)
+
+
+def test_a_block_of_a_race_with_such_a_free_objective_is_refused(study):
+    def blocks(trial):
+        found = evaluate(trial).validation
+        for half, cost in ((slice(0, 20), 1e150), (slice(20, 40), 1.0)):
+            yield {"error": found["error"][half], "late": found["late"][half], "cost": cost}
+
+    fresh = rp.create_study(PROBLEM, seed=0)
+    with pytest.raises(rp.LossError, match=r"must lie between -1e\+100 and 1e\+100"):
+        fresh.optimize(rp.objective(fresh, blocks), n_trials=1)
+
+
+@pytest.mark.parametrize("cost", [1e100, -1e100])
+def test_the_largest_free_objective_that_is_accepted_can_be_searched_and_shown(
+    study, cost, tmp_path
+):
+    told(study, cost)
+    study.optimize(rp.objective(study, evaluate), n_trials=9)
+    assert study_status(study).states["complete"] == 13
+    assert rp.select(study).report(tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize("cost", [1e300, 1e160])
+def test_a_study_that_holds_a_larger_one_goes_on_without_that_trial(study, cost, monkeypatch):
+    with monkeypatch.context() as before:
+        before.setattr("riskpilot.losses.splits.LARGEST_FREE", math.inf, raising=False)
+        told(study, cost)
+    study.optimize(rp.objective(study, evaluate), n_trials=9)
+    selection = rp.select(study)
+    assert selection.left_out == study_status(study).left_out == (3,)
+    assert "Left out: 1 finished trial (3)" in selection.message
+    assert rp.verify(selection.certificate, study=study).ok
+
+
+def test_a_trial_that_a_race_stopped_with_a_larger_one_is_no_result(study):
+    trial = study.ask({"x": optuna.distributions.FloatDistribution(0, 1)})
+    shown = Stopped([0.2, 2.0, 1e200], [0.1, 0.1, 1e199], 20, 40)
+    keep_stopped(study, trial, shown)
+    study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+    study.optimize(rp.objective(study, evaluate), n_trials=9)
+    assert study_status(study).racing is None

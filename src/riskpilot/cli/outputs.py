@@ -9,7 +9,7 @@ from riskpilot.common import kept_in, other_than_file, shown_safely
 from riskpilot.errors import ProblemError
 from riskpilot.selection import ledger_beside
 from riskpilot.study import is_storage
-from riskpilot.tables import LEDGER, local_files, local_path
+from riskpilot.tables import local_files, local_path
 
 _SQLITE = ("", "-wal", "-shm", "-journal")  # the names of a database's files end so
 _LOSSES = ".losses"  # how the name of the folder of a study's losses ends
@@ -56,8 +56,6 @@ def _what_is_lost(
     real = _real(path)
     if any(real.is_relative_to(_real(folder)) for folder in folders):
         return "in the folder of the study's losses"
-    if real.name.endswith(LEDGER) and real.exists():
-        return "the ledger of a table"
     kept = kept_in(real)
     return None if kept == renewed else kept
 

@@ -29,7 +29,7 @@ from riskpilot.common.json_shapes import (
     text,
     whole,
 )
-from riskpilot.common.kept_files import kept_in
+from riskpilot.common.kept_files import LEDGER, check_replaceable, kept_in
 from riskpilot.common.notebook import card
 from riskpilot.common.ordinary_files import open_ordinary, other_than_file
 from riskpilot.common.passwords import hide_password, shown_safely, without_password
@@ -58,6 +58,7 @@ from riskpilot.common.time_limit import TimeLimitError, within
 from riskpilot.common.whole_files import reason_of, replacing, write_whole
 
 __all__ = [
+    "LEDGER",
     "Array",
     "BoolArray",
     "FloatArray",
@@ -74,6 +75,7 @@ __all__ = [
     "check_archive",
     "check_file",
     "check_memory",
+    "check_replaceable",
     "confidence",
     "digest",
     "digest_of",

@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 Shape = Callable[[Any, str], None]
 """A check of a value and the name of its place; it raises `ShapeError`."""
 
+_LARGEST = sys.float_info.max
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -68,7 +70,7 @@ def number(least: float = -math.inf, most: float = math.inf) -> Shape:
 
 def real(value: Any, place: str) -> None:
     """Accept any finite number."""
-    if type(value) not in (int, float) or not -1e300 < value < 1e300:
+    if type(value) not in (int, float) or not -_LARGEST <= value <= _LARGEST:
         raise _wrong(place, "a finite number", value)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from riskpilot.common.json_shapes import Shape, ShapeError
+from riskpilot.common.kept_files import check_replaceable
 from riskpilot.common.passwords import shown_safely
 from riskpilot.common.size_limits import read_json_file
 from riskpilot.common.strict_json import digest_of, parse
@@ -75,8 +76,12 @@ def check_form(data: Mapping[str, Any], kind: str, form: Shape) -> None:
         ) from None
 
 
-def save(path: str | Path, text: str, kind: str) -> Path:
-    """Write a text to a file, whole or not at all, and return where it is."""
+def save(path: str | Path, text: str, kind: str, renewed: str | None = None) -> Path:
+    """Write a text to a file, whole or not at all, and return where it is.
+
+    ``renewed``: the kind of file whose place it may take, of those that cannot be made again.
+    """
+    check_replaceable(path, kind, CertificateError, renewed)
     try:
         return write_whole(path, text + "\n")
     except (OSError, TypeError, ValueError) as error:

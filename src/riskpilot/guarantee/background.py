@@ -42,7 +42,8 @@ class Background:
     search : SearchOutline, optional
         How the search stood at its end; None where there was none, or none that can be drawn.
     left_out : tuple of int
-        The numbers of finished trials that carry no losses and could not be considered.
+        The numbers of finished trials that carry no losses, or a free objective that is too large,
+        and could not be considered.
     """
 
     configs: Sequence[Mapping[str, Any]] = ()

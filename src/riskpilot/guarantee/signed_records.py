@@ -46,7 +46,7 @@ class SignedRecord:
             ) from error
 
     def save(self, path: str | Path) -> Path:
-        """Write the record as JSON and return where it is; never over another seal.
+        """Write the record as JSON and return where it is; never over what cannot be made again.
 
         Parameters
         ----------
@@ -61,7 +61,8 @@ class SignedRecord:
         Raises
         ------
         CertificateError
-            If the file cannot be written, or holds another seal, which cannot be made again.
+            If the file cannot be written, or keeps what cannot be made again, such as another
+            seal, a database, a ledger or the state of a watch.
         """
         text = self.to_json()
         if kept_in(path) == "a seal" and signed_files.load(path, "seal").strip() != text:
@@ -70,7 +71,7 @@ class SignedRecord:
                 f"which cannot be made again once its question was asked. Save this {self._kind} "
                 f"in a file of its own: --out another.json in a command."
             )
-        return signed_files.save(path, text, self._kind)
+        return signed_files.save(path, text, self._kind, renewed="a seal")
 
     @classmethod
     def from_json(cls, text: str) -> Self:

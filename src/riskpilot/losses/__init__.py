@@ -58,10 +58,13 @@ from riskpilot.losses.same_sample import (
     patterns_of,
 )
 from riskpilot.losses.splits import (
+    LARGEST_FREE,
     CalibrationLosses,
     ValidationLosses,
     calibration_losses,
+    check_free,
     free_objective_alone,
+    is_usable_free,
     validation_losses,
 )
 from riskpilot.losses.texts import text_array
@@ -69,6 +72,7 @@ from riskpilot.losses.values import measure, value_of, weighted
 
 __all__ = [
     "IDS",
+    "LARGEST_FREE",
     "CalibrationLosses",
     "CountedLosses",
     "DeployedLosses",
@@ -89,6 +93,7 @@ __all__ = [
     "as_read",
     "calibration_losses",
     "check_disjoint",
+    "check_free",
     "check_fresh",
     "check_judged",
     "check_losses",
@@ -101,6 +106,7 @@ __all__ = [
     "digest_of_numbers",
     "free_objective_alone",
     "is_missing",
+    "is_usable_free",
     "judged_risks",
     "labels_of",
     "losses_from_predictions",

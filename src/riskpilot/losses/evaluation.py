@@ -24,7 +24,7 @@ class Evaluation:
     ----------
     validation : mapping of str to array of shape (k,)
         The losses of every risk by its name, what stands beside them (groups, weights), and the
-        free objective, which may be a single number.
+        free objective, which may be a single number. Its values lie between -1e100 and 1e100.
     calibration : mapping of str to array of shape (m,), optional
         The same for calibration data, without the free objective. It can be left out where
         ``select(study, calibrate=...)`` computes it later.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import FloatArray, IntArray
+from riskpilot.common import BoolArray, FloatArray, IntArray
 from riskpilot.errors import LossError
 from riskpilot.losses.beside import digest_of_bytes
 from riskpilot.losses.counts import CountedLosses
@@ -16,6 +16,9 @@ from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.risk_losses import RiskLosses, read_risk
 from riskpilot.problem import Problem, Risk, meaning
 from riskpilot.statistics import Difference, Mean, Summary
+
+# A search squares and multiplies values of the free objective, which overflows beyond this.
+LARGEST_FREE = 1e100
 
 
 @dataclass(frozen=True)
@@ -226,15 +229,23 @@ def _read_free(
             f"{n_examples:,} examples, but there are {values.shape[1]:,}. Give its mean, or the "
             f"losses of the same examples."
         )
-    with np.errstate(over="ignore", invalid="ignore"):
-        means = values if values.ndim == 1 else _row_means(values)
-    if not np.isfinite(means).all():
-        bad = [*values[~np.isfinite(values)], *means[~np.isfinite(means)]][0]
-        raise LossError(
-            f"{split}: the free objective {name!r} must be finite, but a value is {bad}. "
-            f"Leave the configuration out, or give it a large finite value."
-        )
+    check_free(name, values, split)
     if values.ndim == 1:
         return values, None
-    with np.errstate(over="ignore"):
-        return means, values.std(axis=1) / np.sqrt(values.shape[1])
+    return _row_means(values), values.std(axis=1) / np.sqrt(values.shape[1])
+
+
+def check_free(name: str, values: FloatArray, split: str) -> None:
+    """Refuse values of the free objective that no search could go by."""
+    usable = is_usable_free(values)
+    if not usable.all():
+        raise LossError(
+            f"{split}: the free objective {name!r} must lie between {-LARGEST_FREE:g} and "
+            f"{LARGEST_FREE:g}, but a value is {values[~usable].flat[0]}. Leave the configuration "
+            f"out, or give it a value about ten times the worst that is meant."
+        )
+
+
+def is_usable_free(values: FloatArray | float) -> BoolArray:
+    """Tell of each value of the free objective whether a search can go by it."""
+    return np.abs(np.asarray(values, dtype=np.float64)) <= LARGEST_FREE

@@ -10,7 +10,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from riskpilot.common import reason_of, shown_safely, write_whole
+from riskpilot.common import check_replaceable, reason_of, shown_safely, write_whole
 from riskpilot.errors import PlotError, raise_alone
 from riskpilot.plots.described import description
 from riskpilot.plots.library import asset, library_for
@@ -93,6 +93,7 @@ def write_page(path: str | Path, page: str | bytes, what: str) -> Path:
 
     ``what``: what it is called in messages.
     """
+    check_replaceable(path, what, PlotError)
     try:
         return write_whole(path, page)
     except (OSError, TypeError, ValueError) as error:

@@ -54,6 +54,12 @@ def ledger_beside(path: str | Path) -> Path:
     ('runs/losses.csv.ledger.json', 'runs/_-part-_.csv.ledger.json')
     """
     place = Path(local_path(path))
+    if not place.name:
+        raise TableError(
+            f"A table, a study or a record is a file with a name, but the path is "
+            f"{shown(str(path))}. Give the path of a file; an empty one may come from a "
+            f"variable that is not set."
+        )
     found = local_files(place)
     if len(found) == 1:
         real = Path(found[0]).resolve()

@@ -90,7 +90,8 @@ class Selection:
 
     @property
     def left_out(self) -> tuple[int, ...]:
-        """The numbers of finished trials that could not be considered: they carry no losses."""
+        """The numbers of finished trials that could not be considered: they carry no losses, or a
+        free objective that is too large."""
         return self.background.left_out
 
     @property

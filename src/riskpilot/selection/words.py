@@ -14,6 +14,7 @@ from riskpilot.guarantee import (
     samples_to_pass,
     steering_family,
 )
+from riskpilot.losses import LARGEST_FREE
 from riskpilot.statistics import GroupSummary, name_in_words
 
 
@@ -34,7 +35,8 @@ def left_out_in_words(numbers: Sequence[int], before: str = "") -> str:
     trials = "trial" if len(numbers) == 1 else "trials"
     return (
         f"{before}Left out: {len(numbers)} finished {trials} ({some}) without losses, told to "
-        f"Optuna directly and not through riskpilot.objective."
+        f"Optuna directly and not through riskpilot.objective, or with a free objective beyond "
+        f"{LARGEST_FREE:g}."
     )
 
 

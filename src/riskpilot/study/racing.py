@@ -10,7 +10,7 @@ import optuna
 from riskpilot.common import within
 from riskpilot.common.arrays import Array
 from riskpilot.errors import LossError
-from riskpilot.losses import Evaluation, LossMapping, validation_losses
+from riskpilot.losses import Evaluation, LossMapping, check_free, validation_losses
 from riskpilot.study.kept.attributes import problem_of
 from riskpilot.study.kept.stopped import keep_course, keep_stopped
 from riskpilot.study.kept.trial_losses import one_row
@@ -123,6 +123,8 @@ class Race:
                 f"The free objective {free!r} is an array in every block or a number in every "
                 f"block, but trial {number} yields both. Yield it in one way."
             )
+        if free in losses:
+            check_free(free, losses[free], "validation")
         return losses
 
     def _joined(self) -> dict[str, Array]:

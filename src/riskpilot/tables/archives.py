@@ -13,7 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.common import Array, check_archive, parse, reason_of, replacing, shown_safely
+from riskpilot.common import (
+    Array,
+    check_archive,
+    check_replaceable,
+    parse,
+    reason_of,
+    replacing,
+    shown_safely,
+)
 from riskpilot.errors import LossError, TableError, raise_alone, shown
 from riskpilot.losses import LossMapping, plain_array, text_array
 from riskpilot.tables.columns import SPLITS
@@ -97,6 +105,7 @@ def save_losses(
     if configs is not None:
         arrays["configs"] = np.array([_config_text(config) for config in configs], dtype=np.str_)
     arrays["format"] = np.array(FORMAT)
+    check_replaceable(path, "table of losses", TableError)
     try:
         with replacing(path) as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)

@@ -5,11 +5,9 @@ import re
 from pathlib import Path
 from urllib.request import url2pathname
 
+from riskpilot.common import LEDGER as LEDGER
 from riskpilot.common import other_than_file, shown_safely
 from riskpilot.errors import TableError
-
-LEDGER = ".ledger.json"  # how the name of the ledger beside a table ends
-
 
 _FILE = re.compile(r"file:(//(localhost)?)?(?=/)", re.IGNORECASE)
 

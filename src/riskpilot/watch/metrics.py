@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from riskpilot.common import reason_of, shown_safely, write_whole
+from riskpilot.common import check_replaceable, reason_of, shown_safely, write_whole
 from riskpilot.errors import PlotError, raise_alone
 from riskpilot.watch.capital import wealth
 from riskpilot.watch.findings import WatchedRisk
@@ -58,6 +58,7 @@ def metrics(watch: Watch) -> str:
 
 def write_metrics(watch: Watch, path: str | Path) -> Path:
     """Write a watch for Prometheus to a file, whole or not at all, and return where it is."""
+    check_replaceable(path, "metrics", PlotError)
     try:
         return write_whole(path, metrics(watch))
     except (OSError, TypeError, ValueError) as error:

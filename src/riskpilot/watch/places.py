@@ -69,7 +69,7 @@ class FilePlace(Place):
         return signed_files.load(self._path, "watch")
 
     def write(self, text: str) -> None:
-        signed_files.save(self._path, text, "watch")
+        signed_files.save(self._path, text, "watch", renewed="the state of a watch")
 
     @contextmanager
     def held(self) -> Iterator[Place]:

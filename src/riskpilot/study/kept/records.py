@@ -4,6 +4,7 @@ Validation and calibration losses are two artifacts. A trial carries openly the 
 validation losses and the number of its calibration examples, never the losses of these.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -27,7 +28,7 @@ from riskpilot.common import (
     whole,
 )
 from riskpilot.errors import LossError, StudyError, shown
-from riskpilot.losses import RiskLosses, ValidationLosses, summary_of
+from riskpilot.losses import RiskLosses, ValidationLosses, is_usable_free, summary_of
 from riskpilot.problem import Problem
 from riskpilot.study.kept.attributes import as_written
 from riskpilot.study.kept.remembered import Remembered
@@ -182,10 +183,22 @@ def _risk_record(losses: RiskLosses) -> RiskRecord:
     return RiskRecord(digest=digest, changes=changes, **losses.summary.record(0))
 
 
-def _read_record(trial: FrozenTrial) -> Record | None:
-    """Read the record of a trial; None where it carries no losses."""
+def has_record(trial: FrozenTrial) -> bool:
+    """Tell whether a trial carries a record that can be searched, without reading it.
+
+    A free objective that is too large is refused today. A study may hold one from before, and such
+    a trial is passed over as if it had no losses.
+    """
     stored = trial.user_attrs.get(RECORD_KEY)
-    return None if stored is None else Record.from_json(stored)
+    if stored is None:
+        return False
+    free = stored.get("free") if isinstance(stored, Mapping) else None
+    return not (isinstance(free, float) and math.isfinite(free)) or bool(is_usable_free(free))
+
+
+def _read_record(trial: FrozenTrial) -> Record | None:
+    """Read the record of a trial; None where it carries none that can be searched."""
+    return Record.from_json(trial.user_attrs[RECORD_KEY]) if has_record(trial) else None
 
 
 record_of = Remembered(_read_record)

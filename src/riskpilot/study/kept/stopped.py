@@ -5,7 +5,7 @@ never a candidate, because candidates are complete.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.errors import StudyError, shown
+from riskpilot.losses import is_usable_free
 from riskpilot.study.kept.remembered import Remembered
 from riskpilot.study.storages import set_trial_user_attr
 
@@ -66,8 +67,14 @@ def course_of(trial: FrozenTrial) -> Course:
 
 
 def was_stopped(trial: FrozenTrial) -> bool:
-    """Tell whether a race stopped a trial, without reading what it showed."""
-    return trial.state == TrialState.PRUNED and trial.user_attrs.get(STOPPED_KEY) is not None
+    """Tell whether a race stopped a trial, without reading all that it showed.
+
+    One whose free objective is too large for a search says nothing, as any other pruned trial.
+    """
+    stored = trial.user_attrs.get(STOPPED_KEY) if trial.state == TrialState.PRUNED else None
+    values = stored.get("values") if isinstance(stored, Mapping) else None
+    free = values[-1] if isinstance(values, list) and values else None
+    return stored is not None and (not isinstance(free, float) or bool(is_usable_free(free)))
 
 
 def _read_stopped(trial: FrozenTrial) -> Stopped:

@@ -9,7 +9,7 @@ import optuna
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from riskpilot.study.kept.records import RECORD_KEY, Record, record_of
+from riskpilot.study.kept.records import Record, has_record, record_of
 from riskpilot.study.kept.stopped import was_stopped
 from riskpilot.study.storages import trials_of
 
@@ -38,8 +38,9 @@ _TO_BE_EVALUATED = (TrialState.RUNNING, TrialState.WAITING)
 class Finished:
     """The finished trials that carry losses, and their records, row by row.
 
-    ``without_losses``: the numbers of finished trials that carry none, so that none of them can be
-    tested. Plain Optuna leaves such trials, for example by ``study.tell(trial, values)``.
+    ``without_losses``: the numbers of finished trials that carry none that can be used, so that
+    none of them can be tested. Plain Optuna leaves such trials, for example by
+    ``study.tell(trial, values)``.
     """
 
     trials: Sequence[FrozenTrial]
@@ -120,7 +121,7 @@ def finished_with_losses(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
 
 def has_losses(trial: FrozenTrial) -> bool:
     """Tell whether a trial is finished and carries losses, without reading its record."""
-    return trial.state == TrialState.COMPLETE and trial.user_attrs.get(RECORD_KEY) is not None
+    return trial.state == TrialState.COMPLETE and has_record(trial)
 
 
 def was_evaluated(trial: FrozenTrial) -> bool:

@@ -17,6 +17,7 @@ from riskpilot.common import (
     ShapeError,
     anything,
     check_archive,
+    check_replaceable,
     digest,
     digest_of,
     integer,
@@ -129,6 +130,7 @@ def save(
     written = json.dumps({**head, "digest": digest_of(head)}, allow_nan=False)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, head=np.array(written), **arrays)
+    check_replaceable(path, "calibration", CertificateError, renewed="a saved calibration")
     try:
         return write_whole(path, buffer.getvalue())
     except (OSError, TypeError, ValueError) as error:
