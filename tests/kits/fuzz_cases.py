@@ -968,6 +968,11 @@ WATCHES = (
         (
             {"study": Fresh(_study), "calibration": _fresh_of, "problem": PROBLEM},
             {"study": Fresh(_study), "calibration": _fresh_of, "config": {"row": 0}, "seed": 3},
+            {
+                "study": Fresh(_study),
+                "calibration": _fresh_of,
+                "calibration_ids": [f"fresh-{i}" for i in range(M)],
+            },
         ),
         use=_look,
         examples=80,
