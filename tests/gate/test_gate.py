@@ -210,15 +210,3 @@ def test_one_side_that_is_not_0_and_1_is_bet_on(tmp_path):
     for one, other in ((new, main), (main, new)):
         gate = check_change(one, reference=other, risks=["slow<=0.3 as difference"])
         assert gate.risks[0].test == "betting"
-
-
-def test_the_same_file_has_the_same_answer_with_and_without_a_ledger(tmp_path):
-    slow = np.random.default_rng(5).random(300)
-    path = tmp_path / "new.csv"
-    pd.DataFrame({"example": range(300), "slow": slow}).to_csv(path, index=False)
-    answers = [check_change(path, risks=["slow<=0.53"]) for _ in range(2)]
-    answers.append(check_change(path, risks=["slow<=0.53"], ledger=tmp_path / "gate.db", spend=1.0))
-    assert answers[0].risks[0].test == "betting"
-    assert len({(answer.seed, answer.risks[0].p_value) for answer in answers}) == 1
-    # Another delta asks another question, but it is no new draw.
-    assert check_change(path, risks=["slow<=0.53"], delta=0.06).seed == answers[0].seed
