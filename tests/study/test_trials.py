@@ -110,7 +110,7 @@ def test_a_block_of_a_race_with_such_a_free_objective_is_refused(study):
             yield {"error": found["error"][half], "late": found["late"][half], "cost": cost}
 
     fresh = rp.create_study(PROBLEM, seed=0)
-    with pytest.raises(rp.LossError, match=r"must lie between -1e\+100 and 1e\+100"):
+    with pytest.raises(rp.LossError, match=r"must be finite, between -1e\+100 and 1e\+100"):
         fresh.optimize(rp.objective(fresh, blocks), n_trials=1)
 
 

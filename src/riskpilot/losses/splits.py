@@ -240,7 +240,7 @@ def check_free(name: str, values: FloatArray, split: str) -> None:
     usable = is_usable_free(values)
     if not usable.all():
         raise LossError(
-            f"{split}: the free objective {name!r} must lie between {-LARGEST_FREE:g} and "
+            f"{split}: the free objective {name!r} must be finite, between {-LARGEST_FREE:g} and "
             f"{LARGEST_FREE:g}, but a value is {values[~usable].flat[0]}. Leave the configuration "
             f"out, or give it a value about ten times the worst that is meant."
         )
