@@ -7,6 +7,7 @@ from riskpilot.common.arguments import (
     finite_number,
     is_flag,
     is_name,
+    on_its_side,
     one_minus,
     percent,
 )
@@ -94,6 +95,7 @@ __all__ = [
     "moment",
     "nearly_equal",
     "number",
+    "on_its_side",
     "one_at_a_time",
     "one_minus",
     "one_thread",
