@@ -42,8 +42,10 @@ from riskpilot.losses.leakage import (
     check_disjoint,
     check_fresh,
     check_memory,
+    check_order,
     check_unseen,
     check_unseen_ids,
+    refuse_shared,
     same_sums,
 )
 from riskpilot.losses.packed import PackedLosses
@@ -55,6 +57,7 @@ from riskpilot.losses.same_sample import (
     counts_tell,
     order_tells,
     orders_of,
+    overlap_tells,
     patterns_of,
 )
 from riskpilot.losses.splits import (
@@ -99,6 +102,7 @@ __all__ = [
     "check_losses",
     "check_memory",
     "check_names",
+    "check_order",
     "check_unseen",
     "check_unseen_ids",
     "counts_tell",
@@ -114,6 +118,7 @@ __all__ = [
     "number_array",
     "order_tells",
     "orders_of",
+    "overlap_tells",
     "parted",
     "patterns_of",
     "plain_array",
@@ -125,6 +130,7 @@ __all__ = [
     "read_judge",
     "read_label_scores",
     "read_label_table",
+    "refuse_shared",
     "same_number",
     "same_sums",
     "score_name",

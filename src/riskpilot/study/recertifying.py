@@ -24,6 +24,7 @@ from riskpilot.study.kept.trial_losses import read_validation
 from riskpilot.study.kept.trials import finished
 from riskpilot.study.questions.asking import answer, settle
 from riskpilot.study.questions.question_ledger import ledger
+from riskpilot.study.questions.unshared import check_given
 from riskpilot.study.storages import storage_of
 from riskpilot.study.telling import Recorder
 
@@ -122,6 +123,8 @@ def recertify(
     ids = read_example_ids(calibration_ids, "calibration_ids")
     check_unseen_ids(ids, seen_ids(study), "Fresh examples")
     trials = _candidates(study, config)
+    if isinstance(calibration, Mapping):
+        check_given(study, stored, calibration)
     name = _free_name(study) if study_name is None else study_name
     again = create_study(
         asked, storage=storage_of(study), study_name=name, artifact_store=store_of(study)
@@ -137,7 +140,14 @@ def recertify(
             table = _recorded(study, stored, trial) if seen is None else seen(trial)
             add_copy(study, trial, Evaluation(validation=table), again, recorder)
         settled = settle(again, procedure, None, 1.0, seed, smooth)
-        selection = answer(again, settled, procedure, _by_copy(fresh, trials), _say_nothing, ids)
+
+        def searched(copies: Sequence[FrozenTrial]) -> list[tuple[optuna.Study, list[FrozenTrial]]]:
+            """Find the trials by whose validation losses the study searched."""
+            return [] if seen is None else [(study, [trials[copy.number] for copy in copies])]
+
+        selection = answer(
+            again, settled, procedure, _by_copy(fresh, trials), _say_nothing, ids, searched
+        )
     except BaseException:
         if not ledger(again):  # nothing was asked: no trace is needed
             optuna.delete_study(study_name=name, storage=storage_of(study))
