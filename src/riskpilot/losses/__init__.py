@@ -1,6 +1,7 @@
 """Losses on their way in: checked, counted, digested, and kept apart by purpose."""
 
 from riskpilot.losses.beside import digest_of_numbers
+from riskpilot.losses.counted_ids import Seen
 from riskpilot.losses.counts import CountedLosses
 from riskpilot.losses.deployed import DeployedLosses, read_deployed
 from riskpilot.losses.deployed_scores import read_deployed_scores
@@ -90,6 +91,7 @@ __all__ = [
     "PackedLosses",
     "Patterns",
     "RiskLosses",
+    "Seen",
     "TextArray",
     "ValidationLosses",
     "as_given",

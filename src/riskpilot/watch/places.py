@@ -18,6 +18,7 @@ from riskpilot.common import (
 )
 from riskpilot.errors import CertificateError, shown
 from riskpilot.study import (
+    WATCH_KEY,
     attributes_of,
     exclusive,
     file_lock,
@@ -25,7 +26,6 @@ from riskpilot.study import (
     open_study,
 )
 
-_KEY = "riskpilot:watch"
 _STATE = "the state of a watch"  # what a file with a watch is, in words
 
 
@@ -114,10 +114,10 @@ class StudyPlace(Place):
         self.name = f"the study {study.study_name!r}"
 
     def exists(self) -> bool:
-        return _KEY in attributes_of(self._study)
+        return WATCH_KEY in attributes_of(self._study)
 
     def read(self) -> str:
-        text = attributes_of(self._study).get(_KEY)
+        text = attributes_of(self._study).get(WATCH_KEY)
         if not isinstance(text, str):
             raise CertificateError(
                 f"There is no watch in {self.name}. Begin one: Watch(certificate), then "
@@ -126,7 +126,7 @@ class StudyPlace(Place):
         return text
 
     def write(self, text: str) -> None:
-        self._study.set_user_attr(_KEY, text)
+        self._study.set_user_attr(WATCH_KEY, text)
 
     @contextmanager
     def held(self) -> Iterator[Place]:
