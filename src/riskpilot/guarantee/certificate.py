@@ -132,7 +132,8 @@ class Certificate(SignedRecord):
         """The number of the certified trial in its study; None without a study or a choice."""
         if self.chosen is None or self.trials is None:
             return None
-        return numbers_of(self.trials)[self.candidates[self.chosen]["row"]]
+        row: int = self.candidates[self.chosen]["row"]
+        return numbers_of(self.trials)[row]
 
     @property
     def fingerprint(self) -> str:
