@@ -269,7 +269,29 @@ def test_recertify_needs_the_numbers_of_trials(storage, tmp_path):
     path.write_text("trial,error\nfirst,0\n")
     assert "numbers of the study's trials" in run("recertify", storage, "--losses", path, code=2)
     path.write_text("error\n0\n")
-    assert "'trial' is missing" in run("recertify", storage, "--losses", path, code=2)
+    said = " ".join(run("recertify", storage, "--losses", path, code=2).split())
+    assert "'trial' is missing" in said
+    assert "Add it, or rename the one that plays its part." in said
+
+
+@pytest.mark.parametrize("judged", [False, True], ids=["labels", "judge"])
+def test_advice_names_options_that_the_watch_has(judged, certificate, tmp_path):
+    """Neither labels nor a judge's scores have --config-columns or --split."""
+    labels, scores = tmp_path / "labels.csv", tmp_path / "scores.csv"
+    labels.write_text("request,error\nq1,0\n" if judged else "id,error\nq1,0\n")
+    scores.write_text("id,error,fresh\nq1,0,false\n")
+    asked = ("watch", certificate, "--losses", labels, "--ids", "request")
+    asked = (*asked, "--judge", scores) if judged else asked
+    said = " ".join(run(*asked, code=2).split())
+    assert "'request' is missing" in said
+    assert said.endswith("play these parts: --ids, or ids=.")
+
+
+def test_advice_on_a_cell_speaks_of_what_the_command_reads(certificate, tmp_path):
+    labels = tmp_path / "labels.csv"
+    labels.write_text("error\n0\nwrong\n")
+    said = " ".join(run("watch", certificate, "--losses", labels, code=2).split())
+    assert said.endswith("line 3 has 'wrong'. Correct or remove it.")
 
 
 def test_days_with_equal_labels_count_each(certificate, tmp_path):
