@@ -124,7 +124,7 @@ def test_labels_of_a_trial_that_the_study_does_not_have_are_refused(
 
 def test_labels_of_a_trial_that_is_no_candidate_are_passed_over(study, losses, tmp_path):
     opened = rp.load_study(storage=f"sqlite:///{study}", study_name=None)
-    opened.tell(opened.ask(), state=optuna.trial.TrialState.FAIL)
+    opened.add_trial(optuna.trial.create_trial(state=optuna.trial.TrialState.FAIL))
     labels = write(tmp_path / "labels.csv", losses[:, :50])
     with labels.open("a") as file:
         file.write("q0,3,0\n")
