@@ -40,7 +40,7 @@ def test_no_alarm_exits_with_0_and_an_alarm_with_1(certificate, tmp_path):
     state = tmp_path / "watch.json"
     write_day(tmp_path, 1, 0.05)
     said = run("watch", certificate, "--losses", tmp_path / "*.parquet", "--state", state)
-    assert "300 new labels from 1 files" in said
+    assert "300 new labels from 1 file\n" in said
     assert "no alarm" in said
     write_day(tmp_path, 2, 0.4)
     said = run("watch", certificate, "--losses", tmp_path / "*.parquet", "--state", state, code=1)
@@ -70,7 +70,7 @@ def test_repeated_ids_are_told(certificate, tmp_path):
     asked = ("watch", certificate, "--state", tmp_path / "watch.json", "--losses")
     assert "passed over" not in run(*asked, first)
     said = " ".join(run(*asked, other).split())
-    assert "0 new labels from 1 files" in said
+    assert "0 new labels from 1 file " in said
     assert "300 labels were passed over, because their ids had been counted" in said
     third = tmp_path / "c.csv"
     pd.DataFrame({"error": 0, "example": ["new", *ids[:2]]}).to_csv(third, index=False)

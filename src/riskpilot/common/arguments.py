@@ -64,6 +64,15 @@ def exact(number: float) -> str:
     return short if float(short) == number else repr(float(number))
 
 
+def how_many(number: int, one: str, several: str | None = None) -> str:
+    """Write a number of things; ``several``: their name where it is not the other with an s.
+
+    >>> how_many(1, "label"), how_many(2000, "label"), how_many(0, "study", "studies")
+    ('1 label', '2,000 labels', '0 studies')
+    """
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
 def percent(share: float) -> str:
     """A share in per cent, without rounding a chance of failure away.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import canonical, plain_configs
+from riskpilot.common import canonical, how_many, plain_configs
 from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.guarantee import (
     Background,
@@ -190,7 +190,7 @@ def check_same_configs(validation: ValidationLosses, calibration: CalibrationLos
     """Refuse calibration losses of another number of configurations."""
     if calibration.n_configs != validation.n_configs:
         raise LossError(
-            f"Validation has {validation.n_configs} configurations and calibration "
+            f"Validation has {how_many(validation.n_configs, 'configuration')} and calibration "
             f"{calibration.n_configs}. Row i of both must belong to the same configuration."
         )
 
@@ -214,7 +214,8 @@ def named_configs(
         )
     if len(configs) != n:
         raise LossError(
-            f"There are {n} rows of losses but {len(configs)} configs. Give one config per row."
+            f"There are {how_many(n, 'row of losses', 'rows of losses')} but "
+            f"{how_many(len(configs), 'config')}. Give one config per row."
         )
     for config in configs:
         if not isinstance(config, Mapping):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from riskpilot.common import finite_number, is_name
+from riskpilot.common import finite_number, how_many, is_name
 from riskpilot.errors import ProblemError, TableError, shown
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import Mean, WorstGroup
@@ -194,5 +194,5 @@ def check_columns(
 def _listed(names: Sequence[str]) -> str:
     """Write names in the order of the file, of many the first ones."""
     shown_names = ", ".join(names[:20])
-    more = f" and {len(names) - 20:,} others" if len(names) > 20 else ""
+    more = f" and {how_many(len(names) - 20, 'other')}" if len(names) > 20 else ""
     return f"{shown_names}{more}" or "none"

@@ -8,7 +8,7 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial
 
-from riskpilot.common import plain_configs, shown_steps
+from riskpilot.common import how_many, plain_configs, shown_steps
 from riskpilot.errors import LeakageError, LossError, ProblemError, StudyError, shown
 from riskpilot.guarantee import (
     Background,
@@ -147,7 +147,7 @@ def answer(
     candidates = [trials[row] for row in question.plan.order]
     # Everything above saw validation alone. From here on calibration is open.
     made = [] if calibrate is None else make_losses(study, tested, candidates, calibrate, say)
-    say(f"Reading the calibration losses of {len(candidates):,} candidates")
+    say(f"Reading the calibration losses of {how_many(len(candidates), 'candidate')}")
     tables = (read_calibration(study, tested, trial) for trial in candidates)
     try:
         given = joined(tested, tables, len(candidates))
@@ -162,7 +162,8 @@ def answer(
     if question.plan.judged:
         judge = judges_of(study, candidates)
         scores = read_judge(tested, judge, len(candidates), opened.n_examples)
-    say(f"Testing {len(candidates):,} candidates on {opened.n_examples:,} examples")
+    tested = how_many(len(candidates), "candidate")
+    say(f"Testing {tested} on {how_many(opened.n_examples, 'example')}")
     result = run_test(question.plan, opened, procedure, range(len(candidates)), scores)
     selection = conclude(question, settled.validation, result, use, background(study, settled))
     note_outcome(study, selection.certificate)

@@ -6,7 +6,7 @@ from typing import Any
 
 import optuna
 
-from riskpilot.common import canonical, nearly_equal, plain
+from riskpilot.common import canonical, how_many, nearly_equal, plain
 from riskpilot.errors import LossError, StudyError
 from riskpilot.guarantee import Certificate, Seal, numbers_of, question_digest
 from riskpilot.selection import read_ledger
@@ -162,8 +162,9 @@ def differences_from_sealed_study(
     older = sum(one["created"] < seal.created for one in before)
     if not older <= seal.questions <= len(before):
         differences.append(
-            f"the seal says that the ledger had {seal.questions:,} questions by then, but the "
-            f"ledger has {len(before):,} before this one, {older:,} of them older than the seal"
+            f"the seal says that the ledger had {how_many(seal.questions, 'question')} by then, "
+            f"but the ledger has {len(before):,} before this one, {older:,} of them older than the "
+            f"seal"
         )
     return differences
 
