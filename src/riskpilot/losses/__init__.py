@@ -44,6 +44,7 @@ from riskpilot.losses.leakage import (
     check_memory,
     check_unseen,
     check_unseen_ids,
+    digest_in_any_order,
     same_sums,
 )
 from riskpilot.losses.packed import PackedLosses
@@ -102,6 +103,7 @@ __all__ = [
     "check_unseen",
     "check_unseen_ids",
     "counts_tell",
+    "digest_in_any_order",
     "digest_of_labels",
     "digest_of_numbers",
     "free_objective_alone",
