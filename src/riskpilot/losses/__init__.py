@@ -59,6 +59,7 @@ from riskpilot.losses.same_sample import (
     patterns_of,
 )
 from riskpilot.losses.splits import (
+    ANY_FREE,
     LARGEST_FREE,
     CalibrationLosses,
     ValidationLosses,
@@ -72,6 +73,7 @@ from riskpilot.losses.texts import text_array
 from riskpilot.losses.values import measure, value_of, weighted
 
 __all__ = [
+    "ANY_FREE",
     "IDS",
     "LARGEST_FREE",
     "CalibrationLosses",

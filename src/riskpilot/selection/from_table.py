@@ -155,14 +155,22 @@ def select_from_losses(
 
 
 def seen_losses(
-    problem: Problem, validation: LossMapping, calibration: LossMapping, *, known_order: bool
+    problem: Problem,
+    validation: LossMapping,
+    calibration: LossMapping,
+    *,
+    known_order: bool,
+    largest: float | None = None,
 ) -> ValidationLosses:
-    """Read validation losses; with a known order the free objective may be all that there is."""
+    """Read validation losses; with a known order the free objective may be all that there is.
+
+    ``largest``: the largest value of the free objective, where it is not what is taken today.
+    """
     given = validation if isinstance(validation, Mapping) else {}
     alone = problem.minimize in given and not any(name in given for name in problem.names)
     if known_order and alone and isinstance(calibration, Mapping):
-        return free_objective_alone(problem, validation, calibration)
-    return validation_losses(problem, validation)
+        return free_objective_alone(problem, validation, calibration, largest)
+    return validation_losses(problem, validation, largest)
 
 
 def checked_order(order: Any, n: int) -> tuple[int, ...]:

@@ -26,6 +26,7 @@ from riskpilot.guarantee import (
     run_test,
 )
 from riskpilot.losses import (
+    ANY_FREE,
     CalibrationLosses,
     FreshScores,
     JudgeMapping,
@@ -110,14 +111,12 @@ def compare(
     known_order = [candidate["row"] for candidate in certificate.candidates]
     # The plan of labels that arrive was frozen before anything was known of their types.
     sealed = brought.calibration if certificate.sequential is None else {}
-    seen = seen_losses(problem, brought.validation, sealed, known_order=certificate.known_order)
-    if certificate.known_order and (not known_order or max(known_order) >= seen.n_configs):
+    known = certificate.known_order
+    seen = seen_losses(problem, brought.validation, sealed, known_order=known, largest=ANY_FREE)
+    if known and (not known_order or max(known_order) >= seen.n_configs):
         return [f"the order names rows that are not among the {seen.n_configs:,} of the losses"]
     if seen.n_configs != certificate.n_configs:
-        return [
-            f"the losses are of {how_many(seen.n_configs, 'configuration')}, the certificate says "
-            f"that {certificate.n_configs:,} were considered"
-        ]
+        return [f"the losses have {seen.n_configs} rows, the certificate {certificate.n_configs}"]
     configs = _configs(certificate, brought)
     if configs is not None and len(configs) != seen.n_configs:
         return [f"the number of losses' rows is {seen.n_configs:,}, of configs {len(configs):,}"]
@@ -148,7 +147,7 @@ def compare(
         if isinstance(found, str):
             return [*differences, found]
         return [*differences, *_differences(found, certificate)]
-    opened = calibration_losses(problem, brought.calibration)
+    opened = calibration_losses(problem, brought.calibration, ANY_FREE)
     rows = _rows(question.plan, opened, certificate)
     if rows is None:
         mismatch = (

@@ -41,7 +41,7 @@ from riskpilot.problem import Problem
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
 from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.judges import JUDGE, judged_in, read_judges
-from riskpilot.study.kept.records import check_size, record_of, validation_of
+from riskpilot.study.kept.records import any_record_of, check_size, validation_of
 from riskpilot.study.kept.trial_losses import joined, read_calibration, read_validation
 from riskpilot.study.kept.trials import finished, space_of
 from riskpilot.study.questions.made_losses import Calibrate, forget_losses, make_losses
@@ -387,7 +387,7 @@ def judges_of(study: optuna.Study, trials: Sequence[FrozenTrial]) -> JudgeMappin
     """Read the judge's scores of some trials, which all have some."""
     entries = []
     for trial in trials:
-        record = record_of(trial)
+        record = any_record_of(trial)
         assert record is not None
         entries.append((trial.number, dict(record.artifacts[JUDGE])))
     return read_judges(study, entries)

@@ -1,6 +1,6 @@
 """What a certificate says otherwise than the ledger, settings, records or seal of its study."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,15 +97,11 @@ def differences_from_settings(study: optuna.Study, certificate: Certificate) -> 
     ]
 
 
-def differences_from_records(
-    study: optuna.Study, done: Finished, wanted: Container[int]
-) -> list[str]:
+def differences_from_records(study: optuna.Study, done: Finished) -> list[str]:
     """Compare what the considered trials say openly with the losses that are stored for them."""
     problem = problem_of(study)
     differences = []
     for trial, written in zip(done.trials, done.records, strict=True):
-        if trial.number not in wanted:
-            continue
         try:
             again = record_again(study, problem, trial, written)
         except LossError as error:
