@@ -215,3 +215,12 @@ def test_the_chance_of_a_plan_is_never_rounded_up():
     nearly = [text for text, chance in zip(shown, curve.y, strict=True) if 0.995 < chance < 0.999]
     assert set(nearly) == {99.0}
     assert "delta = 0.1000004: a risk at the limit" in figure.layout.annotations[0].text
+
+
+def test_the_boundary_of_labels_is_told_as_counts():
+    """A share of 0.02499 that is shown as 0.025 would not pass."""
+    figure = plots.labels_ahead(np.array([40, 80]), 100, 0.1, 0.05, np.linspace(0, 1, 100))
+    (boundary,) = (trace for trace in figure.data if trace.name == "boundary")
+    assert set(boundary.customdata) == {0, 1}
+    assert "%{customdata:,}" in boundary.hovertemplate
+    assert "%{y" not in boundary.hovertemplate

@@ -147,7 +147,8 @@ def answer(
     candidates = [trials[row] for row in question.plan.order]
     # Everything above saw validation alone. From here on calibration is open.
     made = [] if calibrate is None else make_losses(study, tested, candidates, calibrate, say)
-    say(f"Reading the calibration losses of {how_many(len(candidates), 'candidate')}")
+    counted = how_many(len(candidates), "candidate")
+    say(f"Reading the calibration losses of {counted}")
     tables = (read_calibration(study, tested, trial) for trial in candidates)
     try:
         given = joined(tested, tables, len(candidates))
@@ -162,8 +163,7 @@ def answer(
     if question.plan.judged:
         judge = judges_of(study, candidates)
         scores = read_judge(tested, judge, len(candidates), opened.n_examples)
-    tested = how_many(len(candidates), "candidate")
-    say(f"Testing {tested} on {how_many(opened.n_examples, 'example')}")
+    say(f"Testing {counted} on {how_many(opened.n_examples, 'example')}")
     result = run_test(question.plan, opened, procedure, range(len(candidates)), scores)
     selection = conclude(question, settled.validation, result, use, background(study, settled))
     note_outcome(study, selection.certificate)
