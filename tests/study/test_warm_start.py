@@ -58,6 +58,26 @@ def test_half_of_the_budget_is_enough_where_the_earlier_study_is_about_the_same(
     assert warm > cold - 0.03
 
 
+def test_steps_of_the_earlier_study_do_not_make_it_forget_what_it_knows():
+    """Known exactly, risks rise in steps where evaluations are close; far from there, two agree."""
+    risks = {0.0: 8.3, 0.5: 9.3, 0.65: 14.3, 0.725: 23.1, 0.731: 25.7, 0.737: 25.7, 0.749: 28.8}
+    risks |= {0.751: 28.8, 0.771: 35.5, 1.0: 68.8}
+    luck = np.random.default_rng(0).normal(scale=0.004, size=K)
+
+    def evaluate(trial):
+        risk = risks[trial.suggest_float("x", 0, 1)] / 1000
+        return rp.Evaluation({"error": risk + luck - luck.mean(), "cost": 1 - trial.params["x"]})
+
+    problem = rp.Problem([rp.Risk("error", 0.03, low=-1)], minimize="cost")
+    before = rp.create_study(problem, seed=0, n_calibration=K)
+    for x in risks:
+        before.enqueue_trial({"x": x})
+    before.optimize(rp.objective(before, evaluate), n_trials=len(risks))
+    known = earlier_of(rp.create_study(problem, seed=0, warm_start=before))
+    between = known.surrogates[0].mean(np.array([[0.2], [0.25], [0.3]]))
+    assert (between < 0.0125).all(), between
+
+
 def test_a_study_that_is_misled_finds_its_way(earlier):
     misled = searched(evaluate_by(1, lambda x: 0.02 + 0.5 * np.sqrt(x)), 6, warm_start=earlier)
     cold = searched(evaluate_by(1, lambda x: 0.02 + 0.5 * np.sqrt(x)), 6)
