@@ -46,6 +46,7 @@ from riskpilot.losses.leakage import (
     check_order,
     check_unseen,
     check_unseen_ids,
+    digest_in_any_order,
     refuse_shared,
     same_sums,
 )
@@ -62,6 +63,7 @@ from riskpilot.losses.same_sample import (
     patterns_of,
 )
 from riskpilot.losses.splits import (
+    ANY_FREE,
     LARGEST_FREE,
     CalibrationLosses,
     ValidationLosses,
@@ -75,6 +77,7 @@ from riskpilot.losses.texts import text_array
 from riskpilot.losses.values import measure, value_of, weighted
 
 __all__ = [
+    "ANY_FREE",
     "IDS",
     "LARGEST_FREE",
     "CalibrationLosses",
@@ -108,6 +111,7 @@ __all__ = [
     "check_unseen",
     "check_unseen_ids",
     "counts_tell",
+    "digest_in_any_order",
     "digest_of_labels",
     "digest_of_numbers",
     "free_objective_alone",
