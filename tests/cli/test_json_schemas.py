@@ -190,7 +190,7 @@ def test_labels_one_after_another_are_as_their_schema_says(tmp_path: Path) -> No
     made.optimize(rp.objective(made, evaluate), n_trials=2)
     asked = ["calibrate", address, "--horizon", "600", "--json"]
     needed = check(run(*asked, code=4))["needed"]
-    rows = [f"e{i},{trial},{int(i % 20 == 0)}" for i in range(200) for trial in needed]
+    rows = [f"e{i},{trial},{int(i % 20 == 1)}" for i in range(200) for trial in needed]
     labels.write_text("\n".join(["example,trial,error", *rows]) + "\n")
     answer = check(run(*asked, "--labels", labels))
     assert answer["certificate"]["sequential"]["horizon"] == 600

@@ -137,7 +137,7 @@ def _by_trial(
     rows = {int(n): np.flatnonzero(numbers == n) for n in np.unique(numbers.astype(str))}
     names = None
     if ids is not None:
-        rows = _aligned(rows, ids)
+        rows = _aligned(rows, ids, example)
         names = [example_id(one) for one in ids[next(iter(rows.values()))]]
     losses = {
         number: {name: values[mine] for name, values in read.items()}
@@ -146,13 +146,13 @@ def _by_trial(
     return losses, names
 
 
-def _aligned(rows: dict[int, Places], ids: Array) -> dict[int, Places]:
+def _aligned(rows: dict[int, Places], ids: Array, example: str | None) -> dict[int, Places]:
     """Bring the rows of all trials into the order in which the file first lists their examples,
     which must be the same."""
     if any(one is None or not str(one).strip() for one in ids):
         raise TableError(
-            "Every row needs an id in the column of the examples, but one is empty. Fill it, or "
-            "leave the column out and write the examples of every trial in the same order."
+            f"Every row needs an id in the column {example}, but one is empty. Fill it, or leave "
+            f"the column out and write the examples of every trial in the same order."
         )
     _, first, code = np.unique(ids.astype(str), return_index=True, return_inverse=True)
     place = first[code]

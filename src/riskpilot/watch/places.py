@@ -1,5 +1,6 @@
 """Where a watch is kept: in a file, or in the attributes of a study; one writer at a time."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -97,7 +98,7 @@ class FilePlace(Place):
         """Refuse what is there and is no watch, and places where other things are kept."""
         check_replaceable(self._path, "watch", CertificateError, renewed=_STATE)
         kind = other_than_file(self._path)
-        if kind is None and self.exists() and kept_in(self._path) != _STATE:
+        if kind is None and os.path.exists(self._path) and kept_in(self._path) != _STATE:
             kind = "something else"
         if kind is not None:
             raise CertificateError(

@@ -43,7 +43,9 @@ def check_unshared(
 def check_given(study: optuna.Study, problem: Problem, given: Mapping[int, LossMapping]) -> None:
     """Refuse losses by trial number that are validation losses: of all trials together, of which
     few may be tested, because many losses of an example tell more than few."""
-    trials = [trial for trial in finished(study).trials if trial.number in given]
+    trials = [
+        trial for trial in finished(study).trials if isinstance(given.get(trial.number), Mapping)
+    ]
     if not trials:
         return
     tables = (one_row(problem, given[trial.number], "calibration") for trial in trials)
