@@ -216,6 +216,6 @@ def test_a_guided_trial_takes_no_more_statements_than_one_of_plain_optuna(addres
         study._storage._backend.engine.dispose()
     # The lock of PostgreSQL takes a statement, and another one to see that it is still held.
     lock = 2 if address.startswith("postgresql") else 0
-    assert counts["guided"] <= 24 + lock
+    assert counts["guided"] <= 18 + lock
     assert counts["like it"] == counts["guided"]  # the benchmark measures what is used
     assert counts["guided"] < counts["plain"]

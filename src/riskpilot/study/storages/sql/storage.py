@@ -125,12 +125,12 @@ class SqlStorage(AdaptedStorage):
         after: int,
     ) -> list[FrozenTrial]:
         below = [i for i in ids if i <= after]
-        found = []
+        found = None
         if len(below) <= _MOST_IDS:
             given = {"study": study_id, "after": after, "ids": below}
             with autocommit(self.engine) as connection:
                 found = read_trials(connection, statements.TRIALS_OF_STUDY, given)
-        if not found:  # nothing new, or no such study
+        if found is None:  # no such study, or too many of its trials
             return super().find_trials(study_id, states, ids, after)
         return [trial for trial in found if states is None or trial.state in states]
 
