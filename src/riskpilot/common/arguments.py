@@ -64,6 +64,15 @@ def exact(number: float) -> str:
     return short if float(short) == number else repr(float(number))
 
 
+def how_many(number: int, one: str, several: str | None = None) -> str:
+    """Write a number of things; ``several``: their name where it is not the other with an s.
+
+    >>> how_many(1, "label"), how_many(2000, "label"), how_many(0, "study", "studies")
+    ('1 label', '2,000 labels', '0 studies')
+    """
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
 def percent(share: float) -> str:
     """A share in per cent, without rounding a chance of failure away.
 
@@ -87,12 +96,18 @@ def confidence(delta: float) -> str:
     return f"{kept.quantize(Decimal('1e-12'), ROUND_FLOOR).normalize():f}%"
 
 
-def bound_in_words(bound: float, *, up: bool, digits: int = 4) -> str:
-    """A bound in a few digits, rounded to the side on which it still holds.
+def bound_in_words(bound: float, *, up: bool, digits: int = 4, limit: float | None = None) -> str:
+    """A bound in a few digits, rounded to the side on which it still holds, though not beyond a
+    limit that it keeps.
 
     >>> bound_in_words(0.100041, up=True), bound_in_words(0.89996, up=False)
     ('0.1001', '0.8999')
+    >>> bound_in_words(0.100031, up=True, limit=0.10004)
+    '0.10004'
     """
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
     # Twelve digits leave out what the arithmetic of floats added: 0.30000000000000004 is 0.3.
-    return f"{float(context.create_decimal(f'{bound:.12g}')):.{digits}g}"
+    short = f"{float(context.create_decimal(f'{bound:.12g}')):.{digits}g}"
+    if limit is not None and (bound <= limit < float(short) or float(short) < limit <= bound):
+        return exact(limit)
+    return short

@@ -9,6 +9,7 @@ from typing import Any
 import numpy.typing as npt
 import optuna
 
+from riskpilot.common import how_many
 from riskpilot.guarantee import Certificate
 from riskpilot.losses import LossMapping
 from riskpilot.watch.files import read_file, with_scores
@@ -377,7 +378,7 @@ class Watch:
 
     def __repr__(self) -> str:
         state = "alarm" if self.alarm else "no alarm"
-        return f"Watch({self.config}, {self.n_labels} labels, {state})"
+        return f"Watch({self.config}, {how_many(self.n_labels, 'label')}, {state})"
 
     def _repr_html_(self) -> str:
         return card_of(self._record)
