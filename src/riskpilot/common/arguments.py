@@ -87,12 +87,23 @@ def confidence(delta: float) -> str:
     return f"{kept.quantize(Decimal('1e-12'), ROUND_FLOOR).normalize():f}%"
 
 
-def bound_in_words(bound: float, *, up: bool, digits: int = 4) -> str:
-    """A bound in a few digits, rounded to the side on which it still holds.
+def bound_in_words(bound: float, *, up: bool, digits: int = 4, limit: float | None = None) -> str:
+    """A bound in a few digits, rounded to the side on which it still holds; but not to the other
+    side of a limit, which would contradict whether the limit was shown.
 
     >>> bound_in_words(0.100041, up=True), bound_in_words(0.89996, up=False)
     ('0.1001', '0.8999')
+    >>> bound_in_words(0.100041, up=True, limit=0.10005)
+    '0.10005'
     """
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
     # Twelve digits leave out what the arithmetic of floats added: 0.30000000000000004 is 0.3.
-    return f"{float(context.create_decimal(f'{bound:.12g}')):.{digits}g}"
+    short = f"{float(context.create_decimal(f'{bound:.12g}')):.{digits}g}"
+    if limit is None or _is_kept(bound, limit, up) == _is_kept(float(short), limit, up):
+        return short
+    return exact(limit if _is_kept(bound, limit, up) else bound)
+
+
+def _is_kept(value: float, limit: float, up: bool) -> bool:
+    """Whether a value keeps an upper limit, or a lower one."""
+    return value <= limit if up else value >= limit

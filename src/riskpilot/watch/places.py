@@ -45,13 +45,14 @@ class Place(ABC):
         """Refuse to write over a watch that is not the one with this digest."""
         if not self.exists():
             return
-        found = _digest_in(self.read())
-        if found != expected:
+        text = self.read()
+        found = _digest_in(text)
+        if found != expected or (found is None and text):  # an empty file is free
             raise CertificateError(
                 f"A watch is saved over itself alone, but what lies in {self.name} is not what "
                 f"this one was loaded from or saved as: another process went on with it, or it is "
-                f"another watch. Use Watch.open(place), which lets one writer in at a time; or "
-                f"save in another place."
+                f"another watch or another file. Use Watch.open(place), which lets one writer in "
+                f"at a time; or save in another place."
             )
 
 

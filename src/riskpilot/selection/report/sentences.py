@@ -61,10 +61,7 @@ def limit_amount(risk: Risk, value: float) -> str:
 
 def bound_amount(risk: Risk, value: float) -> str:
     """Write an upper bound as `amount` does, but rounded up, though not beyond the limit."""
-    short = bound_in_words(value, up=True)
-    if risk.limit is not None and value <= risk.limit < float(short):
-        return limit_amount(risk, risk.limit)
-    return limit_amount(risk, float(short))
+    return limit_amount(risk, float(bound_in_words(value, up=True, limit=risk.limit)))
 
 
 def percent(value: float) -> str:
