@@ -42,6 +42,7 @@ _FIGURES = {
     "trees": ("docs/searches.py", "trees"),
     "training": ("docs/searches.py", "training"),
     "many parameters": ("docs/searches.py", "many_parameters"),
+    "few evaluations": ("docs/searches.py", "few_evaluations"),
     "earlier studies": ("docs/searches.py", "earlier_studies"),
     "throughput": ("docs/searches.py", "throughput"),
     "tried": ("experiments/tuning/shown.py", "tried"),

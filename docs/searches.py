@@ -3,8 +3,8 @@
 ``python -m experiments.optimism``, ``python -m experiments.settling``,
 ``python -m experiments.racing``, ``python -m experiments.warm_start``,
 ``python -m experiments.trees``, ``python -m experiments.training``,
-``python -m experiments.many_parameters``, ``python -m experiments.many_workers`` and
-``python -m benchmarks.throughput`` make them.
+``python -m experiments.many_parameters``, ``python -m experiments.few_evaluations``,
+``python -m experiments.many_workers`` and ``python -m benchmarks.throughput`` make them.
 """
 
 import json
@@ -79,6 +79,17 @@ def races() -> str:
 def earlier_studies() -> str:
     """Write what half of the budget finds with an earlier study, as multiples of a cold search."""
     return _multiples("warm_start", "cold")
+
+
+def few_evaluations() -> str:
+    """Write what the beginning of a search is worth, as multiples of the paper's own search."""
+    found = _read("few_evaluations")
+    ways = [key for key in found["rows"][0]["ratio"] if f"{key}, half" in found["rows"][0]["ratio"]]
+    lines = [f"| task | {' | '.join(ways)} |", "|---" * (1 + len(ways)) + "|"]
+    for row in found["rows"]:
+        each = [f"{row['ratio'][way]:.2f}, {row['ratio'][f'{way}, half']:.2f}" for way in ways]
+        lines.append(f"| {row['task'].removeprefix('tuning: ')} | " + " | ".join(each) + " |")
+    return "\n".join([*lines, "", _made_of(found)])
 
 
 def _multiples(name: str, base: str, shares: tuple[str, ...] = ()) -> str:

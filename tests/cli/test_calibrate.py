@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import optuna
 import pytest
 from typer.testing import CliRunner
 
@@ -99,6 +100,37 @@ def test_labels_that_were_added_do_not_change(study, losses, tmp_path):
     assert "has two for example" in run(*asked, code=2).replace("\n", " ")
     labels.write_text("example,trial\nq0,0\n")
     assert "error" in run(*asked, code=2)
+
+
+@pytest.mark.parametrize("number", ["3", "7.5", "b", ""])
+def test_labels_of_a_trial_that_the_study_does_not_have_are_refused(
+    study, losses, tmp_path, number
+):
+    labels = write(tmp_path / "labels.csv", losses[:, :50])
+    with labels.open("a") as file:
+        file.write(f"q0,{number},0\n")
+    asked = ("calibrate", study, "--horizon", 600, "--labels", labels)
+    said = " ".join(run(*asked, code=2).split())
+    named = f"{number!r}" if number else "none"
+    assert f"a trial of the study, 0 to 2, but row 151 names {named}." in said
+    judge = write_judge(tmp_path / "scores.csv", np.zeros(50), np.zeros(9))
+    with judge.open("a") as file:
+        file.write(f"q0,{number},false,0\n")
+    write(labels, losses[:, :50])
+    said = " ".join(run(*asked, "--judge", judge, code=2).split())
+    assert f"row 178 names {named}." in said
+    assert rp.ledger(rp.load_study(storage=f"sqlite:///{study}", study_name=None)) == []
+
+
+def test_labels_of_a_trial_that_is_no_candidate_are_passed_over(study, losses, tmp_path):
+    opened = rp.load_study(storage=f"sqlite:///{study}", study_name=None)
+    opened.add_trial(optuna.trial.create_trial(state=optuna.trial.TrialState.FAIL))
+    labels = write(tmp_path / "labels.csv", losses[:, :50])
+    with labels.open("a") as file:
+        file.write("q0,3,0\n")
+    asked = ("calibrate", study, "--horizon", 600, "--labels", labels, "--json")
+    found = json.loads(run(*asked, code=4))
+    assert (found["new_labels"], found["needed"]) == (50, [0, 1, 2])
 
 
 def write_judge(path, u, fresh, trials=(0, 1, 2), head="example,trial,fresh,error"):

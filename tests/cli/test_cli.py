@@ -292,6 +292,15 @@ def test_plan_says_what_can_pass() -> None:
     assert data["plans"][0]["fewest"] == 45
 
 
+def test_a_plan_never_rounds_what_passes_to_the_unsafe_side() -> None:
+    """Of 700 losses 59 pass, which is a share of 0.0842857, and of 903 hits 825, or 0.9136213."""
+    text = run("plan", "-r", "error<=0.1", "-n", 700, "--delta", 0.1000004)
+    assert "at delta = 0.1000004" in text
+    assert " 0.084285 " in text
+    text = run("plan", "-r", "recall>=0.9", "-n", 903)
+    assert " 0.91363 " in text
+
+
 def test_plan_takes_true_values_in_the_words_of_the_risk() -> None:
     asked = ("plan", "-r", "precision>=0.9", "-n", 1000, "--true-risk")
     assert "A true precision of 0.93 passes" in run(*asked, "precision=0.93").replace("\n", " ")

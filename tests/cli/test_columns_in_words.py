@@ -246,3 +246,38 @@ def test_a_problem_says_what_is_read_of_a_table(tmp_path):
         )
         by_rows = rp.select_from_frame(problem, path, config="config", example="example")
         assert by_arrays.certificate.log_p == by_rows.certificate.log_p
+
+
+ASKED = {
+    "select": lambda place: ("--no-ledger", "-r", LIMITS["correct"], "-m", "cost"),
+    "gate": lambda place: ("-r", LIMITS["correct"]),
+    "calibrate": lambda place: (place.storage, "--horizon", N, "--labels"),
+    "recertify": lambda place: (place.storage, "--losses"),
+    "watch": lambda place: (place.certificate, "--losses"),
+}
+
+
+@pytest.mark.parametrize("command", ASKED)
+def test_a_value_out_of_range_is_told_as_the_file_shows_it(command, tmp_path):
+    """What the file holds is 100, and no file holds the loss of -99 that follows from it."""
+    place = Place(tmp_path, "correct")
+    table = place.table(right=0.95)
+    table.write_text(table.read_text().replace(",1,1.0", ",100,1.0", 1))
+    asked = [str(argument) for argument in (*ASKED[command](place), table)]
+    result = runner.invoke(app, [command, *asked])
+    assert result.exit_code == 2, result.output
+    said = " ".join(result.output.split())
+    assert "'correct' must lie in [0, 1]" in said
+    assert "but one is 100, whose loss is -99. Write shares" in said
+    assert "low=" not in said
+
+
+def test_a_difference_from_a_reference_tells_the_value_of_the_column(tmp_path):
+    for name, first in (("main.csv", 1), ("new.csv", 100)):
+        pd.DataFrame({"example": range(9), "accuracy": [first, *[1] * 8]}).to_csv(
+            tmp_path / name, index=False
+        )
+    asked = ["gate", tmp_path / "new.csv", "--reference", tmp_path / "main.csv"]
+    result = runner.invoke(app, [*map(str, asked), "-r", "accuracy_drop<=0.1"])
+    assert result.exit_code == 2
+    assert "'accuracy' must lie in [0, 1]" in " ".join(result.output.split())

@@ -40,7 +40,7 @@ def test_no_alarm_exits_with_0_and_an_alarm_with_1(certificate, tmp_path):
     state = tmp_path / "watch.json"
     write_day(tmp_path, 1, 0.05)
     said = run("watch", certificate, "--losses", tmp_path / "*.parquet", "--state", state)
-    assert "300 new labels from 1 files" in said
+    assert "300 new labels from 1 file\n" in said
     assert "no alarm" in said
     write_day(tmp_path, 2, 0.4)
     said = run("watch", certificate, "--losses", tmp_path / "*.parquet", "--state", state, code=1)
@@ -70,7 +70,7 @@ def test_repeated_ids_are_told(certificate, tmp_path):
     asked = ("watch", certificate, "--state", tmp_path / "watch.json", "--losses")
     assert "passed over" not in run(*asked, first)
     said = " ".join(run(*asked, other).split())
-    assert "0 new labels from 1 files" in said
+    assert "0 new labels from 1 file " in said
     assert "300 labels were passed over, because their ids had been counted" in said
     third = tmp_path / "c.csv"
     pd.DataFrame({"error": 0, "example": ["new", *ids[:2]]}).to_csv(third, index=False)
@@ -269,7 +269,29 @@ def test_recertify_needs_the_numbers_of_trials(storage, tmp_path):
     path.write_text("trial,error\nfirst,0\n")
     assert "numbers of the study's trials" in run("recertify", storage, "--losses", path, code=2)
     path.write_text("error\n0\n")
-    assert "'trial' is missing" in run("recertify", storage, "--losses", path, code=2)
+    said = " ".join(run("recertify", storage, "--losses", path, code=2).split())
+    assert "'trial' is missing" in said
+    assert "Add it, or rename the one that plays its part." in said
+
+
+@pytest.mark.parametrize("judged", [False, True], ids=["labels", "judge"])
+def test_advice_names_options_that_the_watch_has(judged, certificate, tmp_path):
+    """Neither labels nor a judge's scores have --config-columns or --split."""
+    labels, scores = tmp_path / "labels.csv", tmp_path / "scores.csv"
+    labels.write_text("request,error\nq1,0\n" if judged else "id,error\nq1,0\n")
+    scores.write_text("id,error,fresh\nq1,0,false\n")
+    asked = ("watch", certificate, "--losses", labels, "--ids", "request")
+    asked = (*asked, "--judge", scores) if judged else asked
+    said = " ".join(run(*asked, code=2).split())
+    assert "'request' is missing" in said
+    assert said.endswith("play these parts: --ids, or ids=.")
+
+
+def test_advice_on_a_cell_speaks_of_what_the_command_reads(certificate, tmp_path):
+    labels = tmp_path / "labels.csv"
+    labels.write_text("error\n0\nwrong\n")
+    said = " ".join(run("watch", certificate, "--losses", labels, code=2).split())
+    assert said.endswith("line 3 has 'wrong'. Correct or remove it.")
 
 
 def test_days_with_equal_labels_count_each(certificate, tmp_path):

@@ -423,7 +423,7 @@ def test_ids_of_several_parts_are_compared_as_wholes():
         problem, **tables, validation_ids=first, calibration_ids=other, configs=[{"c": 1}]
     )
     assert found.config == {"c": 1}
-    with pytest.raises(rp.LeakageError, match="1 ids occur in both"):
+    with pytest.raises(rp.LeakageError, match="1 id occurs in both"):
         rp.select_from_losses(
             problem, **tables, validation_ids=first, calibration_ids=[*other[1:], ("a", 7)]
         )

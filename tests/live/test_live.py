@@ -159,6 +159,8 @@ def test_limits_left_open_and_trials_without_losses_are_said():
     study.tell(study.ask(), [0.1, 0.2])
     with served(study) as page:
         assert "Limits of this problem are still open" in text_of(page)
+        assert "What will pass hangs on limits that are open" in text_of(page)
+        assert "too early" not in text_of(page)
         assert "Left out: 1 finished trial (3)" in text_of(page)
 
 

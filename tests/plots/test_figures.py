@@ -1,6 +1,7 @@
 """Figures hold what they promise to show, whatever the problem."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import plotly.graph_objects as go
@@ -184,3 +185,42 @@ def test_figures_are_written_as_pictures_without_a_network(search, tmp_path):
     svg = plots.save_figure(search.figure(), tmp_path / "a.svg", theme="dark")
     assert png.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert b"reference point" in svg.read_bytes()
+
+
+def test_hover_texts_round_to_the_safe_side():
+    """An upper bound of 0.10004 is no 0.1, and a p-value of 0.1000009 is no 0.1."""
+    problem = rp.Problem([rp.Risk("error", 0.10004)], minimize="cost", delta=0.1000004)
+    errors = ([1_000_200_000], [10**10])
+    selection = rp.select_from_counts(
+        problem, validation={"error": errors, "cost": [1.0]}, calibration={"error": errors}
+    )
+    (bound,) = (
+        text
+        for trace in plots.risk_bounds(selection.plan, selection.result, 0).data
+        for text in trace.text or ()
+    )
+    assert bound == "10,000,000,000 examples<br>upper bound 0.10004"
+    result = replace(selection.result, log_p=np.log([[0.1000009]]))
+    figure = plots.p_value_sequence(selection.plan, result)
+    assert [text for trace in figure.data for text in trace.text or ()] == ["p = 0.100001"]
+    assert "delta = 0.1000004" in names(figure)
+
+
+def test_the_chance_of_a_plan_is_never_rounded_up():
+    problem = rp.Problem([rp.Risk("error", 0.1)], minimize="cost", delta=0.1000004)
+    figure = plots.power_curves(problem, true_risks=[0.05])
+    (curve,) = figure.data
+    shown = [float(text) for text in curve.text]
+    assert all(text <= 100 * chance + 1e-9 for text, chance in zip(shown, curve.y, strict=True))
+    nearly = [text for text, chance in zip(shown, curve.y, strict=True) if 0.995 < chance < 0.999]
+    assert set(nearly) == {99.0}
+    assert "delta = 0.1000004: a risk at the limit" in figure.layout.annotations[0].text
+
+
+def test_the_boundary_of_labels_is_told_as_counts():
+    """A share of 0.02499 that is shown as 0.025 would not pass."""
+    figure = plots.labels_ahead(np.array([40, 80]), 100, 0.1, 0.05, np.linspace(0, 1, 100))
+    (boundary,) = (trace for trace in figure.data if trace.name == "boundary")
+    assert set(boundary.customdata) == {0, 1}
+    assert "%{customdata:,}" in boundary.hovertemplate
+    assert "%{y" not in boundary.hovertemplate

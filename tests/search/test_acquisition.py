@@ -8,7 +8,7 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.search import Observations
-from riskpilot.search.acquisition import novelty
+from riskpilot.search.acquisition import is_bold_step, novelty
 from riskpilot.search.choices import fixed_reference, guided_reference, one_sided_reference
 
 REGION = [
@@ -114,3 +114,26 @@ def test_a_search_that_saw_only_what_passes_goes_on_to_where_it_does_not(bold):
     study.optimize(rp.objective(study, flat_then_steep), n_trials=8)
     furthest = max(trial.params["x"] for trial in study.trials)
     assert (furthest > 0.85) == bold
+
+
+def seen(*risks):
+    """A model that knows one risk of some evaluations, in standard errors around what passes."""
+    return SimpleNamespace(evaluated=np.column_stack([0.2 + 0.01 * np.array(risks), risks]))
+
+
+ONE = [SimpleNamespace(alpha_max=0.2, noise=0.01)]
+
+
+def test_a_step_is_bold_while_everything_would_pass():
+    assert is_bold_step(seen(-9, -1), ONE, rp.GUIDED)
+    assert not is_bold_step(seen(-9, 1), ONE, rp.GUIDED)
+    assert not is_bold_step(seen(-9, -1), ONE, replace(rp.GUIDED, bold=False))
+
+
+def test_a_first_bold_step_stays_well_inside_the_range():
+    problem = rp.Problem([rp.Risk("error", 0.17)], "cost")
+    sampler = rp.GuidedSampler(problem, seed=0, n_calibration=1_000)
+    study = rp.create_study(problem, sampler=sampler, safe={"x": 0.0})
+    study.optimize(rp.objective(study, flat_then_steep), n_trials=3)
+    assert [trial.params["x"] for trial in study.trials[:2]] == [0.0, 0.5]
+    assert 0.6 < study.trials[2].params["x"] < 0.85

@@ -37,11 +37,12 @@ def test_posterior_is_that_of_scikit_learn_at_the_same_hyper_parameters(n, d):
     np.testing.assert_allclose(fitted.mean(at), mean, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(("known", "misfit"), [(True, False), (True, True), (False, False)])
 @pytest.mark.parametrize("d", [1, 3])
-def test_gradient_of_the_posterior_is_right(d, known):
+def test_gradient_of_the_posterior_is_right(d, known, misfit):
     x, y, variance = sample(12, d)
-    posterior = surrogate._Posterior(x, (y - y.mean()) / y.std(), variance if known else None)
+    noise = variance if known else None
+    posterior = surrogate._Posterior(x, (y - y.mean()) / y.std(), noise, misfit=misfit)
     start = posterior.priors()[0] + 0.1
     error = check_grad(lambda t: posterior(t)[0], lambda t: posterior(t)[1], start)
     assert error < 1e-4 * (1 + np.linalg.norm(posterior(start)[1]))

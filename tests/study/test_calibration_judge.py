@@ -238,7 +238,7 @@ def test_a_candidate_that_catches_up_has_an_answer_of_its_own(tmp_path):
         ({"unlabelled": {"error": np.zeros((3, 5))}}, "one for each of 4"),
         ({"unlabelled": {"error": [0.5, np.nan]}}, "is NaN"),
         ({"unlabelled": {"error": [0.5, 1.5]}}, "must lie in"),
-        ({"unlabelled": {"error": [0.5, 0.5]}, "ids": [1]}, "those of 1 examples"),
+        ({"unlabelled": {"error": [0.5, 0.5]}, "ids": [1]}, "those of 1 example"),
         ({"unlabelled": {"error": [0.5, 0.5]}, "ids": [0, 0.0]}, "judge, ids tells every example"),
     ],
 )

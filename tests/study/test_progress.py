@@ -11,7 +11,7 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.common import shown_line
-from riskpilot.study import progress
+from riskpilot.study import expected_in_words, progress
 from tests.pictures import scenes
 
 
@@ -70,6 +70,18 @@ def test_it_says_when_nothing_is_expected_to_pass_and_counts_failures(capsys):
     last = lines(capsys)[-1]
     assert last.startswith("15 finished, 1 failed: nothing is expected to pass so far")
     assert "the best chance is below 1 %" in last
+
+
+def test_with_an_open_limit_it_does_not_say_that_it_is_too_early_for_good(capsys):
+    search(3, rp.Problem([rp.Risk("error")], "cost"))
+    said = {line.partition(": ")[2] for line in lines(capsys)}
+    assert said == {"what will pass hangs on the open limit of error"}
+
+
+def test_open_limits_are_named():
+    problem = rp.Problem([rp.Risk("error"), rp.Risk("toxic", 0.1), rp.Risk("unfair")], "cost")
+    found = expected_in_words(None, problem)
+    assert found == "what will pass hangs on the open limits of error and unfair"
 
 
 def test_any_sampler_and_several_threads_are_shown(capsys):

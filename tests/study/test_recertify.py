@@ -139,6 +139,10 @@ def test_losses_that_cannot_be_used_leave_no_study_behind(study):
         rp.recertify(study, lambda trial: {"error": np.full(50, 2.0)})
     with pytest.raises(rp.LossError, match="trial"):
         rp.recertify(study, {0: worse(study.trials[0])})
+    known = {trial.number: worse(trial) for trial in study.trials}
+    last = len(known) - 1
+    with pytest.raises(rp.LossError, match=f"0 to {last}, but one number is {last + 1}. Correct"):
+        rp.recertify(study, {**known, last + 1: known[0]})
     assert optuna.get_all_study_names(study._storage) == ["income"]
 
 

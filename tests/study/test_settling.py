@@ -11,15 +11,19 @@ PROBLEM = rp.Problem([rp.Risk("error", 0.2)], "cost")
 DRAWS = np.random.default_rng(0).random((2, 2000))
 
 
-def evaluate(trial, floor=0.0):
+def linear(x):
+    return 1 - x
+
+
+def evaluate(trial, floor=0.0, cost=linear):
     x = trial.suggest_float("x", 0, 1)
     errors = floor + 0.5 * x > DRAWS
-    return rp.Evaluation({"error": errors[0], "cost": 1 - x}, {"error": errors[1]})
+    return rp.Evaluation({"error": errors[0], "cost": cost(x)}, {"error": errors[1]})
 
 
-def search(stop, n_trials=40, floor=0.0, problem=PROBLEM, **settings):
+def search(stop, n_trials=40, floor=0.0, problem=PROBLEM, cost=linear, **settings):
     study = rp.create_study(problem, seed=0, safe={"x": 0.0}, **settings)
-    run = rp.objective(study, lambda trial: evaluate(trial, floor))
+    run = rp.objective(study, lambda trial: evaluate(trial, floor, cost))
     study.optimize(run, n_trials=n_trials, callbacks=[stop])
     return study
 
@@ -71,6 +75,24 @@ def test_a_share_is_a_gain_in_units_of_the_best_that_is_likely_to_pass():
     by_gain = search(rp.StopWhenSettled(gain=0.01 * free))
     assert abs(len(by_gain.trials) - len(ended.trials)) <= 1  # the best falls a little on the way
     assert len(search(rp.StopWhenSettled(share=0.05)).trials) < len(ended.trials)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e6])
+def test_where_the_best_is_zero_a_share_is_one_of_all_that_was_seen(unit):
+    """A share of 0 is 0, below which no gain falls."""
+
+    def cost(x):
+        return unit * max(0.0, 0.3 - x)
+
+    ended = search(rp.StopWhenSettled(share=0.01), cost=cost, n_trials=20)
+    assert ended.sampler.outlook(ended).free == 0
+    by_gain = search(rp.StopWhenSettled(gain=0.01 * 0.3 * unit), cost=cost, n_trials=20)
+    assert len(ended.trials) == len(by_gain.trials) < 20  # the largest is that of the safe one
+
+
+def test_where_all_are_zero_nothing_is_left_to_gain():
+    study = search(rp.StopWhenSettled(share=0.01), cost=lambda x: 0.0, n_trials=9)
+    assert len(study.trials) < 9
 
 
 @pytest.mark.parametrize("given", [{}, {"gain": 0.1, "share": 0.1}])

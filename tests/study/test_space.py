@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import riskpilot as rp
 from riskpilot.sklearn import RiskControlledSearch
-from riskpilot.study.proposals import best_new_point
+from riskpilot.study.proposals import best_new_point, part_of_the_way
 from riskpilot.study.space import Space, from_unit, n_values, to_unit
 
 DISTRIBUTIONS = {
@@ -161,3 +161,31 @@ def test_among_many_parameters_a_place_near_an_evaluation_is_found():
     assert value(cover).max() < -0.4
     assert value(found[None])[0] > -0.1
     assert value(without[None])[0] < -0.3
+
+
+def test_part_of_the_way_is_part_of_every_number_and_the_whole_of_a_choice():
+    space = Space({name: DISTRIBUTIONS[name] for name in ("float", "int", "choice")})
+    near, far = space.point({"float": -3.0, "int": 1, "choice": "a"}), np.array([1.0, 1.0, 0.9])
+    taken = np.vstack([near, [0.0, 0.0, 0.1]])
+    assert space.config(part_of_the_way(far, space, taken)) == {
+        "float": pytest.approx(-3.0 + 0.6 * 8.0),
+        "int": 7,  # 0.6 of the way from 1 to 11
+        "choice": "b",
+    }
+
+
+def test_a_bold_step_that_would_end_where_something_was_tried_goes_all_the_way():
+    space = Space({"int": IntDistribution(0, 2)})
+    taken = np.array([[to_unit(space.distributions["int"], value)] for value in (0, 1)])
+    far = np.array([to_unit(space.distributions["int"], 2)])
+    assert space.config(part_of_the_way(far, space, taken)) == {"int": 2}
+
+
+def test_what_decides_on_a_branch_is_not_moved_and_what_the_nearest_lacks_is_kept():
+    dists = {"layers": IntDistribution(1, 3), "width": FloatDistribution(0.0, 1.0)}
+    points = np.array([[0.2, np.nan], [0.5, 0.1], [0.9, 0.4]])  # one layer has no width
+    space = Space(dists).learned_from(points)
+    far = np.array([to_unit(dists["layers"], 3), 0.8])
+    assert space.config(space.between(points[0], far, 0.6)) == {"layers": 3, "width": 0.8}
+    half_way = space.config(space.between(points[1], far, 0.5))
+    assert half_way == {"layers": 3, "width": pytest.approx(0.45)}

@@ -136,6 +136,36 @@ def test_a_study_that_holds_a_larger_one_goes_on_without_that_trial(study, cost,
     assert rp.verify(selection.certificate, study=study).ok
 
 
+@pytest.mark.parametrize("cost", [1e101, -1e200, 1e290])
+def test_a_certificate_from_before_larger_ones_were_refused_still_holds(
+    cost, tmp_path, monkeypatch
+):
+    asked = {"storage": str(tmp_path / "study.log"), "study_name": "old"}
+    losses = np.random.default_rng(0).random((2, 2, 60))
+    table = {"error": losses[0] < 0.1, "late": losses[0], "cost": np.array([1.0, cost])}
+    sealed = {"error": losses[1] < 0.1, "late": losses[1]}
+
+    def evaluate_last(trial):
+        found = evaluate(trial)
+        own = {"cost": cost} if trial.number == 3 else {}
+        return rp.Evaluation({**found.validation, **own}, found.calibration)
+
+    with monkeypatch.context() as before:
+        before.setattr("riskpilot.losses.splits.LARGEST_FREE", math.inf)
+        old = rp.create_study(PROBLEM, sampler=optuna.samplers.RandomSampler(0), **asked)
+        old.optimize(rp.objective(old, evaluate_last), n_trials=4)
+        by_study = rp.select(old).certificate
+        by_table = rp.select_from_losses(PROBLEM, validation=table, calibration=sealed).certificate
+    assert by_study.n_configs == 4
+    study = rp.load_study(**asked)
+    found = rp.verify(by_study, study=study)
+    assert found.ok, found
+    found = rp.verify(by_table, validation=table, calibration=sealed)
+    assert found.ok, found
+    table["cost"] = np.array([1.0, cost / 2])
+    assert not rp.verify(by_table, validation=table, calibration=sealed).ok
+
+
 def test_a_trial_that_a_race_stopped_with_a_larger_one_is_no_result(study):
     trial = study.ask({"x": optuna.distributions.FloatDistribution(0, 1)})
     shown = Stopped([0.2, 2.0, 1e200], [0.1, 0.1, 1e199], 20, 40)

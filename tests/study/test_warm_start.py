@@ -1,5 +1,7 @@
 """A study that is started from an earlier one: what it takes from it, and what it refuses."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -54,6 +56,26 @@ def test_half_of_the_budget_is_enough_where_the_earlier_study_is_about_the_same(
     warm = rp.select(searched(evaluate_by(2, risk), 5, warm_start=earlier)).config["x"]
     cold = rp.select(searched(evaluate_by(2, risk), 10)).config["x"]
     assert warm > cold - 0.03
+
+
+def test_steps_of_the_earlier_study_do_not_make_it_forget_what_it_knows():
+    """Known exactly, risks rise in steps where evaluations are close; far from there, two agree."""
+    risks = {0.0: 8.3, 0.5: 9.3, 0.65: 14.3, 0.725: 23.1, 0.731: 25.7, 0.737: 25.7, 0.749: 28.8}
+    risks |= {0.751: 28.8, 0.771: 35.5, 1.0: 68.8}
+    luck = np.random.default_rng(0).normal(scale=0.004, size=K)
+
+    def evaluate(trial):
+        risk = risks[trial.suggest_float("x", 0, 1)] / 1000
+        return rp.Evaluation({"error": risk + luck - luck.mean(), "cost": 1 - trial.params["x"]})
+
+    problem = rp.Problem([rp.Risk("error", 0.03, low=-1)], minimize="cost")
+    before = rp.create_study(problem, seed=0, n_calibration=K)
+    for x in risks:
+        before.enqueue_trial({"x": x})
+    before.optimize(rp.objective(before, evaluate), n_trials=len(risks))
+    known = earlier_of(rp.create_study(problem, seed=0, warm_start=before))
+    between = known.surrogates[0].mean(np.array([[0.2], [0.25], [0.3]]))
+    assert (between < 0.0125).all(), between
 
 
 def test_a_study_that_is_misled_finds_its_way(earlier):
@@ -208,3 +230,45 @@ def test_results_that_were_changed_from_outside_are_refused(earlier):
     other.set_user_attr(EARLIER_KEY, stored)
     with pytest.raises(rp.StudyError, match="restore it from a copy"):
         rp.objective(other, evaluate_by(1, usual))
+
+
+def timed(seed, order=slice(None), calibrated=None):
+    """Losses that are no 0/1: how long each example takes. ``order``: of the validation examples;
+    ``calibrated``: the part of the data that calibration losses come from, and their order."""
+    parts = np.random.default_rng(0).random((3, 200))
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        sealed = None
+        if calibrated is not None:
+            part, own = calibrated
+            sealed = {"error": 0.2 * x * parts[part][own]}
+        return rp.Evaluation({"error": 0.2 * x * parts[seed][order], "cost": 1 - x}, sealed)
+
+    return evaluate
+
+
+@pytest.mark.parametrize("links", [1, 2])
+def test_losses_that_were_searched_by_are_refused_in_another_order(links, tmp_path):
+    shuffled = np.random.default_rng(1).permutation(200)
+    study = searched(timed(0), 4, storage=str(tmp_path / "study.log"), study_name="first")
+    if links == 2:
+        study = searched(timed(2), 3, warm_start=study)
+    following = rp.create_study(PROBLEM, warm_start=study)
+    following.enqueue_trial({"x": 0.5})
+    for x in [trial.params["x"] for trial in study.trials]:
+        following.enqueue_trial({"x": x})
+    run = rp.objective(following, timed(1, calibrated=(0, shuffled)))
+    with pytest.raises(rp.LeakageError, match="Calibrate on other examples"):
+        following.optimize(run, n_trials=5)
+    other = rp.create_study(PROBLEM, warm_start=study)
+    other.optimize(rp.objective(other, timed(0, shuffled, (1, slice(None)))), n_trials=3)
+    assert len(other.trials) == 3
+
+
+def test_a_warm_start_needs_no_losses_of_the_earlier_study(tmp_path):
+    searched(timed(0), 3, storage=str(tmp_path / "study.log"), study_name="first")
+    shutil.rmtree(tmp_path / "study.log.losses")
+    opened = rp.load_study(study_name="first", storage=str(tmp_path / "study.log"))
+    following = rp.create_study(PROBLEM, warm_start=opened)
+    assert len(earlier_of(following).digests["error"]) == 3

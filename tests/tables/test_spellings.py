@@ -114,7 +114,9 @@ def test_trials_of_labels_may_be_written_as_floats(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("trial,example,error\n3.0,7.0,1\n4.0,7.0,0\n3.0,8.0,0\n4.0,8.0,0\n")
     wanted = Wanted(losses=("error",))
-    labels = read_label_file(str(path), [3, 4], wanted, trial="trial", example="example")
+    labels = read_label_file(
+        str(path), [3, 4], wanted, n_trials=5, trial="trial", example="example"
+    )
     assert labels.examples == ("7", "8")
     assert labels.losses["error"].tolist() == [[1.0, 0.0], [0.0, 0.0]]
 

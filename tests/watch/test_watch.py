@@ -298,7 +298,7 @@ def test_the_card_shows_every_group_and_the_verdict(certificates):
     assert "#D55E00" in shown
     assert "all groups together" in shown
     assert "all together at least 95%" in shown
-    assert repr(watch) == "Watch({'model': 'deployed'}, 2000 labels, alarm)"
+    assert repr(watch) == "Watch({'model': 'deployed'}, 2,000 labels, alarm)"
 
 
 def test_memory_does_not_grow_with_the_labels(mean):

@@ -101,7 +101,7 @@ def test_an_example_that_was_fresh_is_not_labelled_later(certificate, tmp_path):
         ({"labelled": {"error": [0.5]}}, rp.LossError, "those of 20 examples"),
         ({"unlabelled": {"error": [0.5, np.nan]}}, rp.LossError, "is NaN"),
         ({"unlabelled": {"error": [0.5, 2.0]}}, rp.LossError, "must lie in"),
-        ({"ids": [1]}, rp.LossError, "those of 1 examples"),
+        ({"ids": [1]}, rp.LossError, "those of 1 example"),
         ({"ids": [0, *range(100, 119)]}, rp.LeakageError, "are not labelled, but 1 of them are"),
         ({"ids": [100, 100.0, *range(101, 119)]}, rp.LossError, "judge, ids tells every"),
     ],

@@ -55,7 +55,7 @@ def demo(
         task = bar.add_task("Training and searching", total=setting.trials)
 
         def after_each(study: Study) -> None:
-            expected = expected_in_words(outlook_of(study), problem.minimize)
+            expected = expected_in_words(outlook_of(study), problem)
             bar.update(task, advance=1, description=f"Searching: {expected}")
 
         found = run(setting, seed=seed, after_each=after_each)

@@ -5,14 +5,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from riskpilot.common import kept_in, other_than_file, shown_safely
+from riskpilot.common import LOSSES, kept_in, other_than_file, shown_safely
 from riskpilot.errors import ProblemError
 from riskpilot.selection import ledger_beside
 from riskpilot.study import is_storage
 from riskpilot.tables import local_files, local_path
 
 _SQLITE = ("", "-wal", "-shm", "-journal")  # the names of a database's files end so
-_LOSSES = ".losses"  # how the name of the folder of a study's losses ends
 RENEWED = {"--out": "a certificate"}  # for commands whose certificate may replace an earlier one
 
 
@@ -32,7 +31,7 @@ def check_outputs(
     """
     written = [(option, path) for option, path in outputs.items() if path is not None]
     read = [file for given in inputs if given is not None for file in _files_of(given)]
-    folders = [Path(f"{file}{_LOSSES}") for file in read]
+    folders = [Path(f"{file}{LOSSES}") for file in read]
     folders += [] if artifacts is None else [artifacts]
     for place, (option, path) in enumerate(written):
         what = _what_is_lost(path, read, folders, renewed.get(option))

@@ -19,6 +19,7 @@ from riskpilot.cli.options import (
     parse_risks,
 )
 from riskpilot.cli.outputs import check_outputs
+from riskpilot.common import bound_in_words, exact
 from riskpilot.errors import ProblemError
 from riskpilot.guarantee import (
     JudgePlan,
@@ -174,7 +175,7 @@ def _plan_sequential(
         )
         for one in plans
     ]
-    title = f"Labels one after another at delta = {problem.delta:g}"
+    title = f"Labels one after another at delta = {exact(problem.delta)}"
     terminal.show_table(console, title, heads, rows)
     for one in plans:
         terminal.say(console, one)
@@ -193,7 +194,9 @@ def show_plans(console: Console, plans: Sequence[RiskPlan], delta: float) -> Non
             str(plan.risk),
             plan.family.replace("_", "-"),
             f"{plan.n_calibration:,}",
-            "nothing" if plan.just_passes is None else f"{plan.just_passes:.5g}",
+            "nothing"
+            if plan.just_passes is None
+            else bound_in_words(plan.just_passes, up=plan.risk.complement, digits=5),
             f"{plan.fewest:,}",
         ]
         if with_power:
@@ -203,9 +206,8 @@ def show_plans(console: Console, plans: Sequence[RiskPlan], delta: float) -> Non
                 "" if plan.needed is None else f"{plan.needed:,}",
             ]
         rows.append((cells, None if plan.just_passes is not None else "yellow"))
-    terminal.show_table(
-        console, f"What calibration data can show at delta = {delta:g}", heads, rows
-    )
+    title = f"What calibration data can show at delta = {exact(delta)}"
+    terminal.show_table(console, title, heads, rows)
     for plan in plans:
         terminal.say(console, plan)
 

@@ -6,6 +6,7 @@ from riskpilot.cli import terminal
 from riskpilot.cli.options import JsonOption, StorageArgument, StudyNameOption, examples
 from riskpilot.common import exact
 from riskpilot.guarantee import config_in_words
+from riskpilot.problem import Problem
 from riskpilot.selection import left_out_in_words
 from riskpilot.study import (
     QuestionStatus,
@@ -75,7 +76,7 @@ def _ahead(status: Status) -> list[str]:
     own = [one for one in status.questions if one.asked == status.asked]
     if ahead is None or any(one.config is not None for one in own):
         return []
-    expected = expected_in_words(ahead, status.asked["minimize"])
+    expected = expected_in_words(ahead, Problem.from_dict(status.asked))
     return [f"Ahead: {expected}; one more evaluation is expected to gain {ahead.gain:.2g}"]
 
 

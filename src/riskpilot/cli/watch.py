@@ -12,6 +12,7 @@ from riskpilot import watch as watching
 from riskpilot.cli import terminal
 from riskpilot.cli.options import JsonOption, ReportOption, examples
 from riskpilot.cli.outputs import check_outputs
+from riskpilot.common import how_many
 from riskpilot.errors import TableError
 from riskpilot.guarantee import Certificate
 from riskpilot.problem import Problem
@@ -125,13 +126,15 @@ def watch(
         )
     else:
         console = terminal.output()
-        terminal.say(console, f"{sum(counted):,} new labels from {len(files):,} files")
+        new, read = how_many(sum(counted), "new label"), how_many(len(files), "file")
+        terminal.say(console, f"{new} from {read}")
         if repeated:
             terminal.say(
                 console,
-                f"{repeated:,} labels were passed over, because their ids had been counted. Only "
-                f"the first label of an id counts; labels are not kept, so that these may differ "
-                f"from it.",
+                f"{how_many(repeated, 'label was', 'labels were')} passed over, because "
+                f"{'its id' if repeated == 1 else 'their ids'} had been counted. Only the first "
+                f"label of an id counts; labels are not kept, so that a later one may differ from "
+                f"it.",
                 "yellow",
             )
         terminal.show_verdict(console, watched.message, good=not watched.alarm)

@@ -5,6 +5,7 @@ from riskpilot.common.arguments import (
     confidence,
     exact,
     finite_number,
+    how_many,
     is_flag,
     is_name,
     one_minus,
@@ -29,7 +30,7 @@ from riskpilot.common.json_shapes import (
     text,
     whole,
 )
-from riskpilot.common.kept_files import LEDGER, check_replaceable, kept_in
+from riskpilot.common.kept_files import LEDGER, LOSSES, check_replaceable, kept_in
 from riskpilot.common.notebook import card
 from riskpilot.common.ordinary_files import open_ordinary, other_than_file
 from riskpilot.common.passwords import hide_password, shown_safely, without_password
@@ -59,6 +60,7 @@ from riskpilot.common.whole_files import reason_of, replacing, write_whole
 
 __all__ = [
     "LEDGER",
+    "LOSSES",
     "Array",
     "BoolArray",
     "FloatArray",
@@ -84,6 +86,7 @@ __all__ = [
     "flag",
     "for_programs",
     "hide_password",
+    "how_many",
     "integer",
     "is_flag",
     "is_name",

@@ -64,6 +64,15 @@ def exact(number: float) -> str:
     return short if float(short) == number else repr(float(number))
 
 
+def how_many(number: int, one: str, several: str | None = None) -> str:
+    """Write a number of things; ``several``: their name where it is not the other with an s.
+
+    >>> how_many(1, "label"), how_many(2000, "label"), how_many(0, "study", "studies")
+    ('1 label', '2,000 labels', '0 studies')
+    """
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
 def percent(share: float) -> str:
     """A share in per cent, without rounding a chance of failure away.
 
@@ -88,13 +97,13 @@ def confidence(delta: float) -> str:
 
 
 def bound_in_words(bound: float, *, up: bool, digits: int = 4, limit: float | None = None) -> str:
-    """A bound in a few digits, rounded to the side on which it still holds; but not to the other
-    side of a limit, which would contradict whether the limit was shown.
+    """A bound in a few digits, rounded to the side on which it still holds, though not to the
+    other side of a limit, which would contradict whether the bound keeps it.
 
     >>> bound_in_words(0.100041, up=True), bound_in_words(0.89996, up=False)
     ('0.1001', '0.8999')
-    >>> bound_in_words(0.100041, up=True, limit=0.10005)
-    '0.10005'
+    >>> bound_in_words(0.100031, up=True, limit=0.10004)
+    '0.10004'
     """
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
     # Twelve digits leave out what the arithmetic of floats added: 0.30000000000000004 is 0.3.

@@ -13,7 +13,7 @@ from riskpilot.common.size_limits import read_json_file
 from riskpilot.errors import RiskpilotError
 
 LEDGER = ".ledger.json"  # how the name of the ledger beside a table ends
-_LOSSES = ".losses"  # how the name of the folder of a study's losses ends
+LOSSES = ".losses"  # how the name of the folder of a study's losses ends
 _BESIDE_DATABASE = re.compile(r"(.+)-(?:wal|shm|journal)")
 _LOCK = re.compile(r"(.+)\.(?:[a-z]+-)?lock")
 _JOURNAL, _TABLE_LEDGER = "the journal of a study", "the ledger of a table"
@@ -70,7 +70,7 @@ def check_replaceable(
 def _by_place(path: Path) -> str | None:
     """Say what a file is by where it lies; None where that says nothing."""
     if any(
-        folder.name.endswith(_LOSSES) and Path(str(folder).removesuffix(_LOSSES)).is_file()
+        folder.name.endswith(LOSSES) and Path(str(folder).removesuffix(LOSSES)).is_file()
         for folder in path.parents
     ):
         return "in the folder of a study's losses"

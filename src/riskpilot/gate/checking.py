@@ -12,7 +12,7 @@ from riskpilot.common import Array, digest_of, finite_number
 from riskpilot.errors import ProblemError, shown
 from riskpilot.gate.gate_ledger import Entry, enter, note_answer
 from riskpilot.guarantee import stamp, upper_bounds
-from riskpilot.problem import Problem, Risk, meaning, parse_risk
+from riskpilot.problem import Problem, Risk, column_of, parse_risk
 from riskpilot.selection import Selection, select_from_losses
 from riskpilot.statistics import Difference, Mean
 from riskpilot.tables import OneRun, read_pair
@@ -141,7 +141,7 @@ def check_change(
     limits = tuple(parse_risk(risk) if isinstance(risk, str) else risk for risk in risks)
     _check(limits, reference)
     _check_spend(spend, ledger)
-    columns = {risk.name: _column(risk) for risk in limits}
+    columns = {risk.name: column_of(risk) for risk in limits}
     one, other = read_pair(new, reference, sorted({name for name, _ in columns.values()}))
     repeated = one.repeated or (other is not None and other.repeated)
     limits = tuple(_with_test(risk, repeated) for risk in limits)
@@ -213,14 +213,6 @@ def _check_spend(spend: object, ledger: object) -> None:
             f"spend is the share of delta that a question may use and lies in (0, 1], but it is "
             f"{shown(spend)}. Leave it out, or write spend=0.1."
         )
-
-
-def _column(risk: Risk) -> tuple[str, bool]:
-    """Name the column that the losses of a risk come from, and whether they are one minus it."""
-    known = meaning(risk.name)
-    if known is not None and isinstance(known.statistic, Difference):
-        return known.metric.name, known.metric.better_when_larger
-    return risk.name, risk.losses_are_complement
 
 
 def _with_test(risk: Risk, repeated: bool) -> Risk:

@@ -4,7 +4,7 @@ import math
 from typing import Any
 from xml.etree import ElementTree
 
-from riskpilot.common import bound_in_words, exact, one_minus, signed_files
+from riskpilot.common import bound_in_words, exact, how_many, one_minus, signed_files
 from riskpilot.gate.checking import CheckedRisk, Gate
 from riskpilot.guarantee import p_in_words
 
@@ -84,7 +84,7 @@ def as_markdown(gate: Gate) -> str:
         [
             f"### riskpilot gate: {'passed' if gate.passed else 'not passed'}",
             "",
-            f"{gate.n_examples:,} examples. {_spending(gate)}",
+            f"{how_many(gate.n_examples, 'example')}. {_spending(gate)}",
             "",
             "| limit | | on these examples | shown | p-value | mean loss, new | reference |",
             "|---|---|---:|---:|---:|---:|---:|",
@@ -123,8 +123,8 @@ def _line(checked: CheckedRisk, gate: Gate) -> str:
     )
     return (
         f"{checked.risk}: {'shown' if checked.passed else 'not shown'}; "
-        f"{_number(checked.value, checked)} on {gate.n_examples:,} examples{against}, and "
-        f"{_bound(checked)} is shown (p = {_p(checked, gate)}, {checked.test})"
+        f"{_number(checked.value, checked)} on {how_many(gate.n_examples, 'example')}{against}, "
+        f"and {_bound(checked)} is shown (p = {_p(checked, gate)}, {checked.test})"
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from riskpilot.common import FloatArray
+from riskpilot.common import FloatArray, how_many
 from riskpilot.errors import ProblemError, shown
 from riskpilot.guarantee.passing import MOST_EXAMPLES, unit_risk
 from riskpilot.guarantee.power import as_number, is_whole
@@ -54,9 +54,9 @@ class LabelsPlan:
         share = self.mean_labels / self.horizon
         return (
             f"{self.risk}: at a true value of {self.true_risk:g} a configuration is certified with "
-            f"probability {self.power:.3f}, after {self.mean_labels:,.0f} labels on average "
-            f"({share:.0%} of {self.horizon:,}). The test that is looked at once passes with "
-            f"probability {self.fixed_power:.3f} and takes all {self.horizon:,}."
+            f"probability {self.power:.3f}, after {how_many(round(self.mean_labels), 'label')} on "
+            f"average ({share:.0%} of {self.horizon:,}). The test that is looked at once passes "
+            f"with probability {self.fixed_power:.3f} and takes all {self.horizon:,}."
         )
 
 
@@ -85,8 +85,8 @@ class JudgePlan:
     def __str__(self) -> str:
         return (
             f"{self.risk}: a judge whose scores have a correlation of {self.correlation:g} with "
-            f"the losses, on {self.unlabelled:,} unlabelled examples, makes {self.labels:,} labels "
-            f"worth about {self.worth:,}."
+            f"the losses, on {how_many(self.unlabelled, 'unlabelled example')}, makes "
+            f"{how_many(self.labels, 'label')} worth about {self.worth:,}."
         )
 
 

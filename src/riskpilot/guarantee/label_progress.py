@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from riskpilot.common import digest_of
+from riskpilot.common import digest_of, how_many
 from riskpilot.common.arrays import Array, BoolArray, FloatArray, IntArray
 from riskpilot.errors import LossError
 from riskpilot.guarantee.judging import help_with_labels, pool_of
@@ -285,7 +285,7 @@ def labels_again(
         table |= read_label_scores(plan.problem, judge, names, table, shape, chosen)
         if table[plan.problem.names[0]].shape[1] < t:
             raise LossError(
-                f"labels: {t:,} labels were used, but there are only "
+                f"labels: {how_many(t, 'label was', 'labels were')} used, but there are only "
                 f"{table[plan.problem.names[0]].shape[1]:,}. Bring all of them, in their order."
             )
         progress = progress.add(table, positions)

@@ -7,7 +7,7 @@ from numbers import Real
 
 import numpy as np
 
-from riskpilot.common import bound_in_words, exact
+from riskpilot.common import bound_in_words, exact, how_many
 from riskpilot.errors import ProblemError, shown
 from riskpilot.guarantee import risk_tests
 from riskpilot.guarantee.passing import (
@@ -69,14 +69,15 @@ class RiskPlan:
 
     def __str__(self) -> str:
         m, each = self.n_calibration, " in every group" if self.risk.needs_groups else ""
+        examples = f"{how_many(m, 'calibration example')}{each}"
         least = f"it takes at least {self.fewest:,}" if m < self.fewest else "it takes more"
         if self.just_passes is None and self.assumes is not None and m >= self.fewest:
             return (
-                f"{self.risk}: {m:,} calibration examples{each} are too few to say what passes, if "
-                f"{self.assumes}. Give deviations= for a closer plan."
+                f"{self.risk}: {examples} {'is' if m == 1 else 'are'} too few to say what passes, "
+                f"if {self.assumes}. Give deviations= for a closer plan."
             )
         if self.just_passes is None:
-            return f"{self.risk}: nothing can pass with {m:,} calibration examples{each}; {least}."
+            return f"{self.risk}: nothing can pass with {examples}; {least}."
         what, up_to = self.risk.words or "mean", "up to"
         if self.risk.complement:
             what, up_to = f"{what} of {self.risk.subject}", "at least"
@@ -85,18 +86,20 @@ class RiskPlan:
         about = "" if is_exact else "about "
         just_passes = bound_in_words(self.just_passes, up=self.risk.complement)
         text = (
-            f"{self.risk}: with {m:,} calibration examples{each} a {what} of {up_to} {about}"
+            f"{self.risk}: with {examples} a {what} of {up_to} {about}"
             f"{just_passes} passes ({self.family.replace('_', '-')} test)"
         )
         text += "." if self.assumes is None else f", if {self.assumes}."
         if self.unknown is not None:
             text += f" {self.unknown}"
         if self.power is not None:
-            needed = f"more than {MOST_EXAMPLES:,}" if self.needed is None else f"{self.needed:,}"
+            needed = f"more than {MOST_EXAMPLES:,} examples"
+            if self.needed is not None:
+                needed = how_many(self.needed, "example")
             text += (
                 f" A true {self.risk.subject if self.risk.complement else 'risk'} of "
                 f"{self.true_risk:g} passes with probability {self.power:.2f}; "
-                f"for {self.target_power:g} it takes {needed} examples."
+                f"for {self.target_power:g} it takes {needed}."
             )
         return text
 

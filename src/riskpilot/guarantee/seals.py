@@ -10,6 +10,7 @@ from riskpilot.common import (
     canonical,
     card,
     digest_of,
+    how_many,
     list_of,
     mapping_of,
     moment,
@@ -120,11 +121,11 @@ class Seal(SignedRecord):
         if not self.questions:
             known = f"{ledger} had no question yet."
         else:
-            many = "1 question" if self.questions == 1 else f"{self.questions:,} questions"
-            known = f"{ledger} had {many} by then: calibration data was open already."
+            asked = how_many(self.questions, "question")
+            known = f"{ledger} had {asked} by then: calibration data was open already."
         return (
             f"Sealed on {self.created}, before this question was asked: {self.problem} "
-            f"{n:,} configurations. {known}\nDigest: {self.digest}"
+            f"{how_many(n, 'configuration')}. {known}\nDigest: {self.digest}"
         )
 
     def _repr_html_(self) -> str:
@@ -187,7 +188,7 @@ def _in_words(seal: Seal) -> str:
 def _shown(name: str, data: Mapping[str, Any]) -> str:
     value = data[name]
     if name == "configs" and value is not None:
-        return f"{len(value):,} configurations with the digest {digest_of(value)[:16]}"
+        return f"{how_many(len(value), 'configuration')} with the digest {digest_of(value)[:16]}"
     return _cut(str(value))
 
 

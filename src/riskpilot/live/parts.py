@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from riskpilot.common import exact
+from riskpilot.common import exact, how_many
 from riskpilot.guarantee import config_in_words
 from riskpilot.live.snapshot import Snapshot
 from riskpilot.live.words import as_html, gain
@@ -28,7 +28,7 @@ def under_way(status: Status) -> str:
         words = "No worker evaluates a trial at this moment."
         waiting = status.states["waiting"]
         if waiting:
-            words += f" {waiting:,} wait{'s' if waiting == 1 else ''} for one."
+            words += f" {how_many(waiting, 'trial waits', 'trials wait')} for one."
         return _section("Workers", f'<p class="note">{words}</p>')
     note = (
         ""
@@ -47,7 +47,7 @@ def under_way(status: Status) -> str:
     ]
     n = len(status.running)
     heads = ["trial", "for", "worker", "configuration"]
-    title = f"Workers: {n:,} trial{'' if n == 1 else 's'} under way"
+    title = f"Workers: {how_many(n, 'trial')} under way"
     return _section(title, _table(heads, rows, n) + note)
 
 
@@ -65,7 +65,7 @@ def failures(status: Status) -> str:
     ]
     n = len(status.failures)
     table = _table(["trial", "error", "configuration"], rows, n)
-    return _section(f"{n:,} trial{'' if n == 1 else 's'} failed", table)
+    return _section(f"{how_many(n, 'trial')} failed", table)
 
 
 def ledger(status: Status) -> str:

@@ -49,11 +49,18 @@ def headline(snapshot: Snapshot) -> str:
     if not snapshot.trials:
         return "No trial has finished yet"
     ahead = status.outlook
+    if ahead is None and _is_open(snapshot):
+        return "What will pass hangs on limits that are open"
     if ahead is None:
         return "It is too early to say what will pass"
     if ahead.free is None:
         return "Nothing is expected to pass so far"
     return f"{free} {ahead.free:.4g} is expected to pass"
+
+
+def _is_open(snapshot: Snapshot) -> bool:
+    """Tell whether a limit is still open."""
+    return any(risk.loss_limit is None for risk in snapshot.status.risks)
 
 
 def sentences(snapshot: Snapshot) -> tuple[str, str]:
@@ -80,7 +87,7 @@ def _expected(snapshot: Snapshot) -> str:
     ahead = status.outlook
     if not snapshot.trials:
         return "This page renews itself when the first one has."
-    if ahead is None and any(risk.loss_limit is None for risk in status.risks):
+    if ahead is None and _is_open(snapshot):
         return "Limits of this problem are still open; the search learns the whole trade-off."
     if ahead is None:
         return "The first trials are spread over all configurations; a forecast follows them."

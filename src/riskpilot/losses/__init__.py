@@ -44,6 +44,7 @@ from riskpilot.losses.leakage import (
     check_memory,
     check_unseen,
     check_unseen_ids,
+    digest_in_any_order,
     same_sums,
 )
 from riskpilot.losses.packed import PackedLosses
@@ -58,6 +59,7 @@ from riskpilot.losses.same_sample import (
     patterns_of,
 )
 from riskpilot.losses.splits import (
+    ANY_FREE,
     LARGEST_FREE,
     CalibrationLosses,
     ValidationLosses,
@@ -71,6 +73,7 @@ from riskpilot.losses.texts import text_array
 from riskpilot.losses.values import measure, value_of, weighted
 
 __all__ = [
+    "ANY_FREE",
     "IDS",
     "LARGEST_FREE",
     "CalibrationLosses",
@@ -102,6 +105,7 @@ __all__ = [
     "check_unseen",
     "check_unseen_ids",
     "counts_tell",
+    "digest_in_any_order",
     "digest_of_labels",
     "digest_of_numbers",
     "free_objective_alone",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import exact
+from riskpilot.common import exact, how_many
 from riskpilot.common.arrays import Array, FloatArray, Places
 from riskpilot.errors import LossError
 from riskpilot.losses.intake import in_double, number_array, outside
@@ -84,7 +84,9 @@ def read_texts(
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:20]) + (f" and {len(names) - 20:,} others" if len(names) > 20 else "")
+    return ", ".join(names[:20]) + (
+        f" and {how_many(len(names) - 20, 'other')}" if len(names) > 20 else ""
+    )
 
 
 def _is_unicode(text: str) -> bool:

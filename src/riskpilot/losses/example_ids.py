@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from riskpilot.common import how_many
 from riskpilot.errors import LeakageError, LossError, shown
 from riskpilot.losses.intake import NumbersOfTexts, TextArray, is_missing, plain_array
 from riskpilot.losses.texts import text_array
@@ -57,7 +58,8 @@ def read_ids(validation_ids: Any, calibration_ids: Any) -> ExampleIds:
     shared = np.intersect1d(ids.validation, ids.calibration)
     if len(shared):
         raise LeakageError(
-            f"Validation and calibration must not share examples, but {len(shared)} ids occur in "
+            f"Validation and calibration must not share examples, but "
+            f"{how_many(len(shared), 'id occurs', 'ids occur')} in "
             f"both, such as {shown(str(shared[0]))}. Remove them from one of the two."
         )
     return ids

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from riskpilot.common import Array, FloatArray
+from riskpilot.common import Array, FloatArray, how_many
 from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.losses.beside import digest_of_bytes, digest_of_numbers
 from riskpilot.losses.evaluation import check_names
@@ -136,7 +136,7 @@ def score_rows(
     array = array[None] if array.ndim == 1 else array
     fits = array.ndim == 2 and len(array) in (1, n_configs) and m in (None, array.shape[1])
     if not fits or array.size == 0:
-        examples = "at least one example" if m is None else f"{m:,} examples"
+        examples = "at least one example" if m is None else how_many(m, "example")
         raise LossError(
             f"{what} are those of {examples}, one row for all configurations or one for each of "
             f"{n_configs}, but their shape is {array.shape}. Score the same examples in the same "

@@ -8,6 +8,7 @@ from scipy.special import gammaln
 
 from riskpilot.common import FloatArray, Places
 from riskpilot.errors import LeakageError, shown
+from riskpilot.losses.beside import digest_of_bytes
 from riskpilot.losses.evaluation import LossMapping
 from riskpilot.losses.example_ids import ExampleIds, read_example_ids
 from riskpilot.losses.intake import TextArray, number_array
@@ -100,14 +101,28 @@ def _each_row(tables: Sequence[RiskLosses], rows: Sequence[int]) -> Iterator[Flo
     return (losses.unit_rows([row])[0] for losses in tables for row in rows)
 
 
-def check_unseen(calibration: CalibrationLosses, seen: Mapping[str, Collection[str]]) -> None:
-    """Refuse calibration losses that an earlier study searched by.
+def digest_in_any_order(losses: RiskLosses, row: int) -> str | None:
+    """Compute the digest of one configuration's losses, whatever the order of the examples; None
+    where another sample could well show the same ones, as 0/1 losses always could."""
+    if losses.values is None or losses.summary.binary:
+        return None
+    patterns = patterns_of(_each_row([losses], [row]))
+    if not counts_tell(patterns):
+        return None
+    return digest_of_bytes(b"in any order", np.sort(patterns).astype("<u8").tobytes()).hex()
 
-    ``seen``: by risk, the digests of the validation losses of the earlier study's configurations.
+
+def check_unseen(calibration: CalibrationLosses, seen: Mapping[str, Collection[str]]) -> None:
+    """Refuse calibration losses that an earlier study searched by, in whatever order.
+
+    ``seen``: by risk, the digests of the validation losses of the earlier study's configurations,
+    in their order and, as `digest_in_any_order` computes them, in any.
     """
     for name, digests in seen.items():
         losses = calibration.risks[name]
-        if any(row.hex() in digests for row in losses.row_digests) and not _could_coincide(losses):
+        in_order = any(row.hex() in digests for row in losses.row_digests)
+        in_any = (digest_in_any_order(losses, i) for i in range(len(losses.row_digests)))
+        if (in_order and not _could_coincide(losses)) or any(one in digests for one in in_any):
             raise LeakageError(
                 f"Calibration examples must not have been seen by the search, but the losses of "
                 f"{name!r} are validation losses of the study that this one was started from, or "

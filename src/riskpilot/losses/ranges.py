@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from riskpilot.common import Array, FloatArray, exact
+from riskpilot.common import Array, FloatArray, exact, one_minus
 from riskpilot.errors import LossError, LossRangeError
 from riskpilot.losses.intake import LARGEST_WHOLE, as_read, in_double, outside, same_number
-from riskpilot.problem import Risk
+from riskpilot.problem import Risk, column_of
 
 
 def in_range(risk: Risk, block: Array, split: str) -> FloatArray:
@@ -28,13 +28,28 @@ def in_range(risk: Risk, block: Array, split: str) -> FloatArray:
     if out.any():
         bad = in_double(block[out])
         worst = float(bad[np.argmax(np.maximum(risk.low - bad, bad - risk.high))])
-        raise LossRangeError(
-            f"{what} must lie in [{risk.low:g}, {risk.high:g}], but one is {exact(worst)}. "
-            + _way_out_of_range(risk, worst)
-        )
+        raise _out_of_range(risk, worst, split)
     if block.dtype.kind in "iu" and max(abs(risk.low), abs(risk.high)) >= LARGEST_WHOLE:
         _check_whole(block, what)
     return in_double(block, risk.low, risk.high)
+
+
+def _out_of_range(risk: Risk, worst: float, split: str) -> LossRangeError:
+    """Say what is wrong with a loss. Where losses are one minus what was measured, tables hold the
+    latter, and only somebody who reads both numbers finds the cell."""
+    column, is_good = column_of(risk)
+    if is_good:
+        low, high = one_minus(risk.high), one_minus(risk.low)
+        measured = exact(one_minus(worst))
+        return LossRangeError(
+            f"{split}: {column!r} must lie in [{low:g}, {high:g}], and its losses, one minus it, "
+            f"in [{risk.low:g}, {risk.high:g}], but one is {measured}, whose loss is "
+            f"{exact(worst)}. Write shares: 0.85, and not 85 for 85 %."
+        )
+    return LossRangeError(
+        f"{split}: losses of {risk.name!r} must lie in [{risk.low:g}, {risk.high:g}], but one is "
+        f"{exact(worst)}. {_way_out_of_range(risk, worst)}"
+    )
 
 
 def _way_out_of_range(risk: Risk, worst: float) -> str:

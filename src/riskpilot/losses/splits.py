@@ -1,5 +1,6 @@
 """The losses of all risks on one split, kept apart by purpose: validation and calibration."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ from riskpilot.statistics import Difference, Mean, Summary
 
 # A search squares and multiplies values of the free objective, which overflows beyond this.
 LARGEST_FREE = 1e100
+# Certificates from before that was refused may be about any number, and still hold.
+ANY_FREE = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -94,8 +97,13 @@ class CalibrationLosses(_Losses):
     """Losses that nothing sees before the test plan is frozen."""
 
 
-def validation_losses(problem: Problem, losses: LossMapping) -> ValidationLosses:
-    """Check validation losses: risks of shape (n, k), the free objective (n,) or (n, k)."""
+def validation_losses(
+    problem: Problem, losses: LossMapping, largest: float | None = None
+) -> ValidationLosses:
+    """Check validation losses: risks of shape (n, k), the free objective (n,) or (n, k).
+
+    ``largest``: the largest value of the free objective that is taken; `LARGEST_FREE` by default.
+    """
     risks = _read_risks(problem, losses, "validation")
     if problem.minimize not in losses:
         raise LossError(
@@ -103,21 +111,25 @@ def validation_losses(problem: Problem, losses: LossMapping) -> ValidationLosses
             f"number per configuration or as per-example losses; got {sorted(map(str, losses))}."
         )
     free, error = _read_free(
-        problem.minimize, losses[problem.minimize], *_shape(risks), split="validation"
+        problem.minimize, losses[problem.minimize], *_shape(risks), "validation", largest
     )
     return ValidationLosses(problem, risks, free, error)
 
 
 def free_objective_alone(
-    problem: Problem, losses: LossMapping, calibration: LossMapping
+    problem: Problem,
+    losses: LossMapping,
+    calibration: LossMapping,
+    largest: float | None = None,
 ) -> ValidationLosses:
     """Check the free objective where nothing else is known on validation data.
 
-    ``calibration``: whose types, and never whose values, say which losses are 0/1.
+    ``calibration``: whose types, and never whose values, say which losses are 0/1; ``largest``: see
+    `validation_losses`.
     """
     values = losses[problem.minimize]
     n_configs = len(values) if np.ndim(values) else 0  # type: ignore[arg-type]
-    free, error = _read_free(problem.minimize, values, n_configs, None, split="validation")
+    free, error = _read_free(problem.minimize, values, n_configs, None, "validation", largest)
     risks = {}
     for risk in problem.risks:
         if not isinstance(risk.statistic, Mean | Difference):
@@ -144,13 +156,18 @@ def _is_declared_binary(risk: Risk, losses: object) -> bool:
     return in_unit and getattr(losses, "dtype", np.dtype(float)).kind in "biu"
 
 
-def calibration_losses(problem: Problem, losses: LossMapping) -> CalibrationLosses:
-    """Check calibration losses: risks of shape (n, m); the free objective may be missing."""
+def calibration_losses(
+    problem: Problem, losses: LossMapping, largest: float | None = None
+) -> CalibrationLosses:
+    """Check calibration losses: risks of shape (n, m); the free objective may be missing.
+
+    ``largest``: see `validation_losses`.
+    """
     risks = _read_risks(problem, losses, "calibration")
     free = error = None
     if problem.minimize in losses:
         free, error = _read_free(
-            problem.minimize, losses[problem.minimize], *_shape(risks), split="calibration"
+            problem.minimize, losses[problem.minimize], *_shape(risks), "calibration", largest
         )
     return CalibrationLosses(problem, risks, free, error)
 
@@ -209,7 +226,12 @@ def _shape(risks: Mapping[str, RiskLosses]) -> tuple[int, int]:
 
 
 def _read_free(
-    name: str, losses: npt.ArrayLike, n_configs: int, n_examples: int | None, *, split: str
+    name: str,
+    losses: npt.ArrayLike,
+    n_configs: int,
+    n_examples: int | None,
+    split: str,
+    largest: float | None,
 ) -> tuple[FloatArray, FloatArray | None]:
     """The free objective of each configuration, with its standard error where it is a mean.
 
@@ -229,23 +251,27 @@ def _read_free(
             f"{n_examples:,} examples, but there are {values.shape[1]:,}. Give its mean, or the "
             f"losses of the same examples."
         )
-    check_free(name, values, split)
+    check_free(name, values, split, largest)
     if values.ndim == 1:
         return values, None
     return _row_means(values), values.std(axis=1) / np.sqrt(values.shape[1])
 
 
-def check_free(name: str, values: FloatArray, split: str) -> None:
-    """Refuse values of the free objective that no search could go by."""
-    usable = is_usable_free(values)
+def check_free(name: str, values: FloatArray, split: str, largest: float | None = None) -> None:
+    """Refuse values of the free objective that no search could go by; ``largest``: see
+    `validation_losses`."""
+    usable = is_usable_free(values, largest)
     if not usable.all():
+        most = LARGEST_FREE if largest is None else largest
         raise LossError(
-            f"{split}: the free objective {name!r} must be finite, between {-LARGEST_FREE:g} and "
-            f"{LARGEST_FREE:g}, but a value is {values[~usable].flat[0]}. Leave the configuration "
+            f"{split}: the free objective {name!r} must be finite, between {-most:g} and "
+            f"{most:g}, but a value is {values[~usable].flat[0]}. Leave the configuration "
             f"out, or give it a value about ten times the worst that is meant."
         )
 
 
-def is_usable_free(values: FloatArray | float) -> BoolArray:
-    """Tell of each value of the free objective whether a search can go by it."""
-    return np.abs(np.asarray(values, dtype=np.float64)) <= LARGEST_FREE
+def is_usable_free(values: FloatArray | float, largest: float | None = None) -> BoolArray:
+    """Tell of each value of the free objective whether a search can go by it; ``largest``: see
+    `validation_losses`."""
+    most = LARGEST_FREE if largest is None else largest
+    return np.abs(np.asarray(values, dtype=np.float64)) <= most

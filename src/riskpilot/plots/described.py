@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import plotly.graph_objects as go
 
+from riskpilot.common import how_many
+
 
 def description(figure: go.Figure) -> str:
     """Name the axes of a figure, and what is drawn with how many points."""
@@ -30,7 +32,7 @@ def _listed(titles: Iterable[str]) -> str:
 
 def _counted(n: int) -> str:
     """Write a number of points; an empty text for what has none, as a line at a limit."""
-    return "" if not n else f" ({n:,} point{'' if n == 1 else 's'})"
+    return "" if not n else f" ({how_many(n, 'point')})"
 
 
 def _plain(text: str) -> str:

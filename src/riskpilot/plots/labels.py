@@ -183,7 +183,8 @@ def _draw_boundary(figure: go.Figure, steps: IntArray, horizon: int, **place: An
         legendgroup="boundary",
         showlegend=first,
         line={"color": BLUE, "width": 2},
-        hovertemplate="at label %{x} a share of %{y:.4g} passes<extra></extra>",
+        customdata=critical[known],
+        hovertemplate="at label %{x:,} a count of %{customdata:,} passes<extra></extra>",
         **place,
     )
     if first:

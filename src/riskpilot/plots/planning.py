@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from riskpilot.common import bound_in_words, exact
 from riskpilot.errors import PlotError, ProblemError, shown
 from riskpilot.guarantee import (
     as_number,
@@ -99,14 +100,15 @@ def power_curves(
                 "dash": _DASHES[i % len(_DASHES)],
                 "width": 2.5,
             },
-            hovertemplate="%{x:,} examples: %{y:.0%}<extra>%{fullData.name}</extra>",
+            text=[bound_in_words(100 * chance, up=False, digits=2) for chance in power],
+            hovertemplate="%{x:,} examples: %{text} %<extra>%{fullData.name}</extra>",
         )
     figure.add_hline(y=problem.delta, line={"color": RED, "dash": "dash"})
     figure.add_annotation(
         x=1,
         xref="paper",
         y=problem.delta,
-        text=f"delta = {problem.delta:g}: a {true} at the limit",
+        text=f"delta = {exact(problem.delta)}: a {true} at the limit",
         font={"color": RED},
         showarrow=False,
         xanchor="right",

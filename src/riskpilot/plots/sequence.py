@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from riskpilot.common import bound_in_words, exact, how_many
 from riskpilot.guarantee import TestPlan, TestResult, p_in_words, upper_bounds
 from riskpilot.plots.points import config_label, escaped
 from riskpilot.plots.style import GREEN, GREY, LIMIT_LINE, RED, SKY, styled
@@ -46,7 +47,7 @@ def p_value_sequence(
             y=p[mask],
             mode="markers",
             name=name,
-            text=[_hover(result, configs, int(i)) for i in np.flatnonzero(mask)],
+            text=[_hover(plan, result, configs, int(i)) for i in np.flatnonzero(mask)],
             hovertemplate="number %{x}: %{text}<extra></extra>",
             marker={"color": colour, "size": 9, "symbol": symbol},
         )
@@ -54,7 +55,9 @@ def p_value_sequence(
     dashed = {"dash": "dash", "color": RED, "width": 2}
     figure.add_hline(y=delta, line=dashed)
     # The legend names the line: beside it, a point could cover the words.
-    figure.add_scatter(x=[None], y=[None], name=f"delta = {delta:g}", mode="lines", line=dashed)
+    figure.add_scatter(
+        x=[None], y=[None], name=f"delta = {exact(delta)}", mode="lines", line=dashed
+    )
     floor = "≤ " if bool((result.worst_log_p <= math.log(_SMALLEST)).any()) else ""
     figure.update_xaxes(title_text="position in the test, safest first", rangemode="tozero")
     low = max(math.floor(math.log10(p.min())), -12) - 0.5
@@ -148,11 +151,13 @@ def risk_bounds(
                 legendgroup=label,
                 showlegend=i == 0,
                 mode="markers",
-                customdata=np.column_stack([bounds[kept, i], [result.n[shown[j], i] for j in kept]])
-                if kept
-                else None,
+                text=[
+                    f"{how_many(int(result.n[shown[j], i]), 'example')}<br>upper bound "
+                    f"{bound_in_words(float(bounds[j, i]), up=True, limit=risk.limit)}"
+                    for j in kept
+                ],
                 hovertemplate=f"%{{y}}<br>{escaped(risk.title)} %{{x:.4g}} on "
-                "%{customdata[1]:,} examples<br>upper bound %{customdata[0]:.4g}<extra></extra>",
+                "%{text}<extra></extra>",
                 error_x={
                     "type": "data",
                     "symmetric": False,
@@ -187,7 +192,7 @@ def _name(configs: Sequence[Mapping[str, Any]], position: int, chosen: bool) -> 
     return f"<b>{text} ★</b>" if chosen else text
 
 
-def _hover(result: TestResult, configs: Sequence[Mapping[str, Any]], i: int) -> str:
+def _hover(plan: TestPlan, result: TestResult, configs: Sequence[Mapping[str, Any]], i: int) -> str:
     """Write what is shown when the pointer is over a candidate."""
-    p = p_in_words(float(result.worst_log_p[i]))
+    p = p_in_words(float(result.worst_log_p[i]), plan.aims[i])
     return f"p = {p}{config_label(configs, i, '<br>')}"

@@ -5,6 +5,7 @@ from riskpilot.problem.names import KNOWN, Meaning, check_minimized, meaning, ne
 from riskpilot.problem.notation import number, parse_risk
 from riskpilot.problem.problem import Problem, Risk
 from riskpilot.problem.risk_checks import check_scale
+from riskpilot.problem.risk_words import column_of
 
 __all__ = [
     "KNOWN",
@@ -15,6 +16,7 @@ __all__ = [
     "Risk",
     "check_minimized",
     "check_scale",
+    "column_of",
     "meaning",
     "near",
     "number",

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from riskpilot.common import exact
 from riskpilot.problem import names
+from riskpilot.statistics import Difference
 
 if TYPE_CHECKING:
     from riskpilot.problem.risk import Risk
@@ -17,6 +18,15 @@ def limited(risk: "Risk") -> str:
     if risk.conditional and (known is None or not known.conditional):
         what = f"{what or 'mean'} of the examples that count"
     return what if risk.weights is None else f"{what or 'mean'}, weighted by {risk.weights}"
+
+
+def column_of(risk: "Risk") -> tuple[str, bool]:
+    """Name the column of a table that the losses of a risk come from, and say whether they are one
+    minus it."""
+    known = names.meaning(risk.name)
+    if known is not None and isinstance(known.statistic, Difference):
+        return known.metric.name, known.metric.better_when_larger
+    return risk.name, risk.losses_are_complement
 
 
 def losses(risk: "Risk") -> str:

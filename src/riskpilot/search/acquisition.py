@@ -73,12 +73,9 @@ def safety(model: Model, region: Sequence[Interval], means: FloatArray) -> tuple
     return float(evaluated), float(anywhere)
 
 
-def riskiest(model: Model, region: Sequence[Interval]) -> float:
-    """Compute by how many standard errors the riskiest evaluation misses what passes.
-
-    A negative number says that every evaluation is expected to pass.
-    """
-    return float(misses(region, posterior_front(model)).max())
+def is_bold_step(model: Model, region: Sequence[Interval], strategy: Strategy) -> bool:
+    """Tell whether the next step is a bold one: every evaluation is expected to pass."""
+    return strategy.bold and bool((misses(region, posterior_front(model)) < 0).all())
 
 
 def misses(region: Sequence[Interval], points: FloatArray) -> FloatArray:
@@ -130,7 +127,7 @@ def score(
     def improvement(at: FloatArray, at_means: FloatArray) -> FloatArray:
         return added_volume(transform(at_means)) * chance_of_news(at)
 
-    daring = strategy.bold and riskiest(model, region) < 0
+    daring = is_bold_step(model, region, strategy)
     values = improvement(x, means)
     if values.max() > floor and not daring:
         return values, lambda at: improvement(at, model.means(at))

@@ -66,17 +66,24 @@ class Model:
         return np.column_stack([m for m, _ in pairs]), np.column_stack([s for _, s in pairs])
 
 
-def fit_model(observations: Observations, earlier: Sequence[Surrogate] | None = None) -> Model:
+def fit_model(
+    observations: Observations,
+    earlier: Sequence[Surrogate] | None = None,
+    *,
+    misfit: bool = False,
+) -> Model:
     """Fit a surrogate to every objective, with the noise of its observations where it is known.
 
-    ``earlier``: those of an earlier study, which are believed as far as they prove right.
+    ``earlier``: those of an earlier study, which are believed as far as they prove right;
+    ``misfit``: see `surrogate.fit`, for surrogates without an earlier one.
 
     Time grows with the cube of the number of observations and memory with its square; where there
     are more than `MOST_OBSERVATIONS`, `representative_rows` says which of them to take.
     """
     x, columns = observations.x, list(_columns(observations))
     if earlier is None:
-        return Model(observations, tuple(surrogate.fit(x, *column) for column in columns))
+        fitted = (surrogate.fit(x, *column, misfit=misfit) for column in columns)
+        return Model(observations, tuple(fitted))
     believed = [fit_believing(x, *c, before) for c, before in zip(columns, earlier, strict=True)]
     return Model(observations, tuple(believed))
 

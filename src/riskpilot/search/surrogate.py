@@ -19,6 +19,7 @@ from riskpilot.common.arrays import FloatArray, IntArray
 _OUTPUT_SCALE_PRIOR = (0.0, 1.0)
 _LENGTH_SCALE_PRIOR = (math.log(0.5), 0.75)  # the mean grows with log(d) / 2
 _NOISE_PRIOR = (math.log(1e-3), 1.5)
+_MISFIT_PRIOR = (math.log(1e-4), 1.5)  # noise beside the one that is known
 # Bounds on the hyper-parameters themselves, not on their logarithms.
 _OUTPUT_SCALE_BOUNDS = (1e-2, 1e2)
 _LENGTH_SCALE_BOUNDS = (2e-2, 1e2)
@@ -85,13 +86,18 @@ class Surrogate:
         return self.output_scale * _correlation(x / self.lengths, self.x / self.lengths)
 
 
-def fit(x: FloatArray, y: FloatArray, noise_variance: FloatArray | None) -> Surrogate:
+def fit(
+    x: FloatArray, y: FloatArray, noise_variance: FloatArray | None, *, misfit: bool = False
+) -> Surrogate:
     """Fit a process to the values ``y``, shape (n,), at ``x``, shape (n, d) in the unit cube.
 
     ``noise_variance``: the squared standard error of each observation, shape (n,); None where it
-    is not known, and then it is fitted with the other hyper-parameters.
+    is not known, and then it is fitted with the other hyper-parameters. ``misfit``: whether noise
+    is fitted beside a known one too, for what no smooth process can follow: where it has to follow
+    steps between neighbours, its length scales become so small that it forgets, a little further
+    on, what it knows.
     """
-    data = _standardised(x, y, noise_variance)
+    data = replace(_standardised(x, y, noise_variance), misfit=misfit)
     posterior = data.posterior()
     theta = _maximum(posterior)
     return _conditioned(data, theta, posterior.solve(theta) if len(y) <= _ENOUGH else None)
@@ -145,6 +151,7 @@ class _Standardised:
     noise: FloatArray | None
     offset: float
     scale: float
+    misfit: bool = False
 
     def rows(self, rows: slice | IntArray) -> "_Standardised":
         """Return some of the observations, on the scale of all of them."""
@@ -154,7 +161,7 @@ class _Standardised:
     def posterior(self) -> "_Posterior":
         """Return the posterior of the hyper-parameters, given at most `_ENOUGH` observations."""
         part = self.rows(slice(None, None, math.ceil(len(self.z) / _ENOUGH)))
-        return _Posterior(part.x, part.z, part.noise)
+        return _Posterior(part.x, part.z, part.noise, misfit=self.misfit)
 
 
 def _standardised(x: FloatArray, y: FloatArray, noise_variance: FloatArray | None) -> _Standardised:
@@ -176,7 +183,7 @@ def _conditioned(
     d = data.x.shape[1]
     lengths, output_scale = np.exp(theta[1 : d + 1]), math.exp(theta[0])
     if solved is None:
-        noise = math.exp(theta[-1]) if data.noise is None else data.noise
+        noise = _noise(theta, d, data.noise)
         factor = _large_factor(data.x / lengths, output_scale, noise + _JITTER)
         solved = factor, dpotrs(factor, data.z, lower=1)[0]
     return Surrogate(data.x, lengths, output_scale, *solved, data.offset, data.scale)
@@ -193,9 +200,19 @@ def _maximum(posterior: "_Posterior") -> FloatArray:
 
 
 class _Posterior:
-    """Minus the log posterior of theta = log(output scale, d length scales, noise if unknown)."""
+    """Minus the log posterior of theta = log(output scale, d length scales, noise if unknown).
 
-    def __init__(self, x: FloatArray, y: FloatArray, noise_variance: FloatArray | None) -> None:
+    ``misfit``: whether a noise is fitted in any case.
+    """
+
+    def __init__(
+        self,
+        x: FloatArray,
+        y: FloatArray,
+        noise_variance: FloatArray | None,
+        *,
+        misfit: bool = False,
+    ) -> None:
         n, self._d = x.shape
         # Pairs i < j: the kernel is symmetric, and 1 on its diagonal.
         self._i, self._j = i, j = np.triu_indices(n, 1)
@@ -203,15 +220,16 @@ class _Posterior:
         self._gaps = (x[i] - x[j]).T ** 2  # (d, n (n - 1) / 2)
         self._y = y
         self._noise = noise_variance
+        self._fits_noise = misfit or noise_variance is None
         self._mean, self._deviation, _ = self.priors()
 
     def priors(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return means and standard deviations of theta, and its bounds, shape (len(theta), 2)."""
         length_mean, length_deviation = _LENGTH_SCALE_PRIOR
         lengths = [(length_mean + math.log(self._d) / 2, length_deviation)] * self._d
-        noise = [_NOISE_PRIOR] if self._noise is None else []
+        noise = [_NOISE_PRIOR if self._noise is None else _MISFIT_PRIOR] * self._fits_noise
         table = np.array([_OUTPUT_SCALE_PRIOR, *lengths, *noise])
-        noise_bounds = [_NOISE_BOUNDS] if self._noise is None else []
+        noise_bounds = [_NOISE_BOUNDS] * self._fits_noise
         bounds = [_OUTPUT_SCALE_BOUNDS, *[_LENGTH_SCALE_BOUNDS] * self._d, *noise_bounds]
         return table[:, 0], table[:, 1], np.log(bounds)
 
@@ -236,7 +254,7 @@ class _Posterior:
         gradient[1 : self._d + 1] = inverse_squares * (
             self._gaps @ (by_pair * slope * output_scale)
         )
-        if self._noise is None:
+        if self._fits_noise:
             gradient[-1] = math.exp(theta[-1]) * by_diagonal.sum()
         z = (theta - self._mean) / self._deviation
         return 0.5 * float(z @ z) - log_likelihood, z / self._deviation - gradient
@@ -251,11 +269,17 @@ class _Posterior:
         """Build the lower triangle of the covariance of observations; also return the scale."""
         n = len(self._y)
         output_scale = math.exp(theta[0])
-        noise = math.exp(theta[-1]) if self._noise is None else self._noise
+        noise = _noise(theta, self._d, self._noise)
         by_columns = np.zeros(n * n)
         by_columns[self._lower] = output_scale * correlation
         by_columns[:: n + 1] = output_scale + noise + _JITTER
         return by_columns.reshape((n, n), order="F"), output_scale
+
+
+def _noise(theta: FloatArray, d: int, known: FloatArray | None) -> FloatArray | float:
+    """Add the noise that is known and the one that was fitted; ``d``: how many inputs there are."""
+    fitted = math.exp(theta[-1]) if len(theta) > d + 1 else 0.0
+    return fitted if known is None else known + fitted
 
 
 def _large_factor(x: FloatArray, output_scale: float, noise: FloatArray | float) -> FloatArray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from riskpilot.common import canonical, plain_configs
+from riskpilot.common import canonical, how_many, plain_configs
 from riskpilot.errors import LossError, ProblemError, shown
 from riskpilot.guarantee import (
     Background,
@@ -155,14 +155,22 @@ def select_from_losses(
 
 
 def seen_losses(
-    problem: Problem, validation: LossMapping, calibration: LossMapping, *, known_order: bool
+    problem: Problem,
+    validation: LossMapping,
+    calibration: LossMapping,
+    *,
+    known_order: bool,
+    largest: float | None = None,
 ) -> ValidationLosses:
-    """Read validation losses; with a known order the free objective may be all that there is."""
+    """Read validation losses; with a known order the free objective may be all that there is.
+
+    ``largest``: the largest value of the free objective, where it is not what is taken today.
+    """
     given = validation if isinstance(validation, Mapping) else {}
     alone = problem.minimize in given and not any(name in given for name in problem.names)
     if known_order and alone and isinstance(calibration, Mapping):
-        return free_objective_alone(problem, validation, calibration)
-    return validation_losses(problem, validation)
+        return free_objective_alone(problem, validation, calibration, largest)
+    return validation_losses(problem, validation, largest)
 
 
 def checked_order(order: Any, n: int) -> tuple[int, ...]:
@@ -190,7 +198,7 @@ def check_same_configs(validation: ValidationLosses, calibration: CalibrationLos
     """Refuse calibration losses of another number of configurations."""
     if calibration.n_configs != validation.n_configs:
         raise LossError(
-            f"Validation has {validation.n_configs} configurations and calibration "
+            f"Validation has {how_many(validation.n_configs, 'configuration')} and calibration "
             f"{calibration.n_configs}. Row i of both must belong to the same configuration."
         )
 
@@ -214,7 +222,8 @@ def named_configs(
         )
     if len(configs) != n:
         raise LossError(
-            f"There are {n} rows of losses but {len(configs)} configs. Give one config per row."
+            f"There are {how_many(n, 'row of losses', 'rows of losses')} but "
+            f"{how_many(len(configs), 'config')}. Give one config per row."
         )
     for config in configs:
         if not isinstance(config, Mapping):

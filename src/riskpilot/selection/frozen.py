@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from riskpilot.common import Array, FloatArray, card
+from riskpilot.common import Array, FloatArray, card, how_many
 from riskpilot.errors import ProblemError
 from riskpilot.guarantee import (
     Background,
@@ -80,16 +80,19 @@ class FrozenPlan:
         return Background([config_of(self.question.configs, row) for row in rows], rows)
 
     def __repr__(self) -> str:
-        n = self.validation.n_configs
-        return (
-            f"FrozenPlan({self.problem} {len(self.candidates)} of {n} configurations are tested.)"
-        )
+        return f"FrozenPlan({self.problem} {self._tested} are tested.)"
+
+    @property
+    def _tested(self) -> str:
+        """How many configurations are tested, and out of how many."""
+        n = how_many(self.validation.n_configs, "configuration")
+        return f"{len(self.candidates):,} of {n}"
 
     def _repr_html_(self) -> str:
-        plan, n = self.question.plan, self.validation.n_configs
+        plan = self.question.plan
         lines = [
             str(self.problem),
-            f"{len(self.candidates):,} of {n:,} configurations will be tested, in this order.",
+            f"{self._tested} will be tested, in this order.",
         ]
         rows = [
             (i + 1, config_in_words(config, 60), float(plan.free[i]))

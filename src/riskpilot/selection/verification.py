@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from riskpilot.common import canonical, nearly_equal, plain_configs
+from riskpilot.common import canonical, how_many, nearly_equal, plain_configs
 from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import CertificateError, LossError
 from riskpilot.guarantee import (
@@ -26,6 +26,7 @@ from riskpilot.guarantee import (
     run_test,
 )
 from riskpilot.losses import (
+    ANY_FREE,
     CalibrationLosses,
     FreshScores,
     JudgeMapping,
@@ -110,17 +111,15 @@ def compare(
     known_order = [candidate["row"] for candidate in certificate.candidates]
     # The plan of labels that arrive was frozen before anything was known of their types.
     sealed = brought.calibration if certificate.sequential is None else {}
-    seen = seen_losses(problem, brought.validation, sealed, known_order=certificate.known_order)
-    if certificate.known_order and (not known_order or max(known_order) >= seen.n_configs):
+    known = certificate.known_order
+    seen = seen_losses(problem, brought.validation, sealed, known_order=known, largest=ANY_FREE)
+    if known and (not known_order or max(known_order) >= seen.n_configs):
         return [f"the order names rows that are not among the {seen.n_configs:,} of the losses"]
     if seen.n_configs != certificate.n_configs:
-        return [
-            f"the losses are of {seen.n_configs:,} configurations, the certificate says that "
-            f"{certificate.n_configs:,} were considered"
-        ]
+        return [f"the losses have {seen.n_configs} rows, the certificate {certificate.n_configs}"]
     configs = _configs(certificate, brought)
     if configs is not None and len(configs) != seen.n_configs:
-        return [f"there are {seen.n_configs:,} rows of losses but {len(configs):,} configurations"]
+        return [f"the number of losses' rows is {seen.n_configs:,}, of configs {len(configs):,}"]
     space = certificate.space if brought.space is None else dict(brought.space)
     estimates, differences = _estimates(certificate, smooth, space, configs, seen)
     trials = _trials(certificate, brought)
@@ -148,12 +147,12 @@ def compare(
         if isinstance(found, str):
             return [*differences, found]
         return [*differences, *_differences(found, certificate)]
-    opened = calibration_losses(problem, brought.calibration)
+    opened = calibration_losses(problem, brought.calibration, ANY_FREE)
     rows = _rows(question.plan, opened, certificate)
     if rows is None:
         mismatch = (
-            f"calibration has {opened.n_configs} configurations, but {seen.n_configs} were "
-            f"considered and {len(question.plan.order)} tested"
+            f"calibration has {how_many(opened.n_configs, 'configuration')}, but {seen.n_configs} "
+            f"were considered and {len(question.plan.order)} tested"
         )
         return [*differences, mismatch]
     scores = read_judge(problem, brought.judge, opened.n_configs, opened.n_examples)
@@ -178,8 +177,8 @@ def _of_labels(certificate: Certificate, brought: Brought, question: Question) -
     places = {plan.n_configs: plan.order, len(plan.order): range(len(plan.order))}
     if n_rows not in places:
         return (
-            f"calibration has {n_rows} configurations, but {plan.n_configs} were considered and "
-            f"{len(plan.order)} tested"
+            f"calibration has {how_many(n_rows, 'configuration')}, but {plan.n_configs} were "
+            f"considered and {len(plan.order)} tested"
         )
     fresh, judge = _scores_of_labels(plan.problem, brought.judge, n_rows)
     orders = [places[n_rows]] if len(places) > 1 else [plan.order, range(len(plan.order))]
@@ -360,7 +359,7 @@ def _configurations(found: Certificate, stored: Certificate) -> Iterator[str]:
 def _p_values(found: Certificate, stored: Certificate) -> Iterator[str]:
     """Name every p-value that differs."""
     if len(found.log_p) != len(stored.log_p):
-        yield f"{len(found.log_p)} candidates were tested, not {len(stored.log_p)}"
+        yield f"the number of tested candidates is {len(found.log_p)}, not {len(stored.log_p)}"
         return
     for position, (row, other) in enumerate(zip(found.log_p, stored.log_p, strict=True), 1):
         if row.keys() != other.keys():

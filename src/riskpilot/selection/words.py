@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from riskpilot.common import exact
+from riskpilot.common import exact, how_many
 from riskpilot.guarantee import (
     Certificate,
     Labelling,
@@ -32,11 +32,10 @@ def left_out_in_words(numbers: Sequence[int], before: str = "") -> str:
     if not numbers:
         return ""
     some = ", ".join(map(str, numbers[:5])) + (", ..." if len(numbers) > 5 else "")
-    trials = "trial" if len(numbers) == 1 else "trials"
     return (
-        f"{before}Left out: {len(numbers)} finished {trials} ({some}) without losses, told to "
-        f"Optuna directly and not through riskpilot.objective, or with a free objective beyond "
-        f"{LARGEST_FREE:g}."
+        f"{before}Left out: {how_many(len(numbers), 'finished trial')} ({some}) without losses, "
+        f"told to Optuna directly and not through riskpilot.objective, or with a free objective "
+        f"beyond {LARGEST_FREE:g}."
     )
 
 
@@ -49,8 +48,8 @@ def _certified(certificate: Certificate, plan: TestPlan, result: TestResult, cho
             certificate.promise,
             *(_risk_line(plan, result, i, chosen) for i in risks),
             f"  {plan.problem.minimize}: {plan.free[chosen]:.4g} on validation",
-            f"{int(result.passed.sum())} of {len(plan.order)} candidates passed; "
-            f"{plan.n_configs} configurations were considered.",
+            f"{int(result.passed.sum())} of {how_many(len(plan.order), 'candidate')} passed; "
+            f"{how_many(plan.n_configs, 'configuration was', 'configurations were')} considered.",
         ]
     )
 
@@ -83,7 +82,7 @@ def _risk_line(plan: TestPlan, result: TestResult, i: int, at: int) -> str:
     n, smallest = examples_behind(plan, result, i, at)
     value = "no value, as no calibration example counts for it"
     if result.n[at, i] > 0:
-        value = f"{result.means[at, i]:.4g} on {n:,} calibration examples{smallest}"
+        value = f"{result.means[at, i]:.4g} on {how_many(n, 'calibration example')}{smallest}"
     p = p_in_words(result.log_p[at, i], plan.aims[at])
     return f"  {risk.title}: {value}, limit {exact(risk.limit)}, p = {p}"
 
@@ -140,7 +139,7 @@ def _what_would_decide(plan: TestPlan, result: TestResult, i: int, at: int) -> s
     each = " in each group" if risk.needs_groups else ""
     if needed <= n:  # what passes hangs on more than the mean
         return f"it was close: about every second draw with this value would have passed{alone}"
-    return f"about {needed:,} examples{each} with this value would have passed{alone}"
+    return f"about {how_many(needed, 'example')}{each} with this value would have passed{alone}"
 
 
 def _counts_parts(plan: TestPlan, result: TestResult, i: int, at: int) -> bool:
@@ -165,8 +164,8 @@ def _labels_left(labelling: Labelling, at: int) -> str:
     """Say whether further labels can still decide about a candidate."""
     used, most = int(labelling.labels[at]), labelling.horizon
     if used >= most:
-        return f"all {most:,} labels of the horizon are used"
-    return f"not decided by {used:,} of at most {most:,} labels"
+        return f"all labels of the horizon, {most:,}, are used"
+    return f"not decided by {used:,} of at most {how_many(most, 'label')}"
 
 
 def _too_few(plan: TestPlan, result: TestResult, i: int, at: int) -> str | None:
@@ -178,4 +177,6 @@ def _too_few(plan: TestPlan, result: TestResult, i: int, at: int) -> str | None:
     needs = fewest_examples(risk, plan.families[risk.name], plan.aims[at])
     if fewest >= needs:
         return None
-    return f"group {name} cannot be certified with {fewest:,} examples; it needs {needs:,}"
+    return (
+        f"group {name} cannot be certified with {how_many(fewest, 'example')}; it needs {needs:,}"
+    )

@@ -11,7 +11,7 @@ from riskpilot.errors import StudyError
 from riskpilot.study.creation import load_study
 from riskpilot.study.kept.attributes import problem_of
 from riskpilot.study.kept.trial_losses import joined, read_calibration, read_validation
-from riskpilot.study.kept.trials import finished
+from riskpilot.study.kept.trials import considered, finished
 from riskpilot.study.questions.question_ledger import ledger
 from riskpilot.study.storages import clear_errors, existing_storage, hide_password, is_storage
 from riskpilot.tables import LossTable, save_losses
@@ -70,9 +70,7 @@ def study_losses(
             f"been selected from it yet. Select first, riskpilot.select(study), then export."
         )
     problem = problem_of(study)
-    chosen = finished(study).trials
-    if trials is not None:
-        chosen = [trial for trial in chosen if trial.number in trials]
+    chosen = (finished(study) if trials is None else considered(study, trials)).trials
     opened = chosen
     if tested is not None and all(row < len(chosen) for row in tested):
         opened = [chosen[row] for row in tested]

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 import optuna
 from optuna.trial import TrialState
 
+from riskpilot.problem import Problem
 from riskpilot.search import Outlook
 from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.sampler import GuidedSampler, sampler_for
@@ -50,15 +51,22 @@ def chance_in_words(chance: float) -> str:
     return "below 1 %" if chance < 0.01 else f"{chance:.0%}".replace("%", " %")
 
 
-def expected_in_words(ahead: Outlook | None, free: str) -> str:
-    """Say what is expected to pass, and with what chance; ``free``: the name of the objective."""
+def expected_in_words(ahead: Outlook | None, problem: Problem) -> str:
+    """Say what is expected to pass, and with what chance.
+
+    Where a limit is open, nothing can be expected to pass, however long the search goes on.
+    """
+    if problem.has_open_limits:
+        names = [risk.name for risk in problem.risks if risk.limit is None]
+        limits = "limit" if len(names) == 1 else "limits"
+        return f"what will pass hangs on the open {limits} of {' and '.join(names)}"
     if ahead is None:
         return "it is too early to say what will pass"
     if ahead.free is None or ahead.free_chance is None:
         best = chance_in_words(ahead.chance)
         return f"nothing is expected to pass so far (the best chance is {best})"
     chance = chance_in_words(ahead.free_chance)
-    return f"{free} {ahead.free:.4g} is expected to pass (chance {chance})"
+    return f"{problem.minimize} {ahead.free:.4g} is expected to pass (chance {chance})"
 
 
 def gain_in_words(ahead: Outlook, values: Collection[float]) -> str:

@@ -140,7 +140,7 @@ def _words(now: optuna.Study) -> str:
     trials = trials_of(now)
     counts = counts_in_words(Counter(trial.state.name.lower() for trial in trials))
     ahead = outlook_of(now)
-    words = f"{counts}: {expected_in_words(ahead, problem_of(now).minimize)}"
+    words = f"{counts}: {expected_in_words(ahead, problem_of(now))}"
     if ahead is None:
         return words
     gain = gain_in_words(ahead, [record.free for record in finished_among(trials).records])

@@ -117,8 +117,9 @@ def recertify(
     """
     stored = problem_of(study)
     asked = _checked_problem(stored, problem)
-    fresh = _losses_of(calibration, "calibration")
-    seen = None if validation is None else _losses_of(validation, "validation")
+    n_trials = len(study.get_trials(deepcopy=False))
+    fresh = _losses_of(calibration, n_trials, "calibration")
+    seen = None if validation is None else _losses_of(validation, n_trials, "validation")
     ids = read_example_ids(calibration_ids, "calibration_ids")
     check_unseen_ids(ids, seen_ids(study), "Fresh examples")
     trials = _candidates(study, config)
@@ -162,8 +163,9 @@ def _checked_problem(stored: Problem, problem: Problem | None) -> Problem:
     return problem
 
 
-def _losses_of(fresh: Fresh, split: str) -> Callable[[FrozenTrial], LossMapping]:
-    """Make a function of what was given, which says what is missing."""
+def _losses_of(fresh: Fresh, n_trials: int, split: str) -> Callable[[FrozenTrial], LossMapping]:
+    """Make a function of what was given, which says what is missing; losses of trials that the
+    study does not have are refused."""
     if callable(fresh):
         return fresh
     if not isinstance(fresh, Mapping):
@@ -171,6 +173,12 @@ def _losses_of(fresh: Fresh, split: str) -> Callable[[FrozenTrial], LossMapping]
             f"{split} is a function of a finished trial that returns its losses on fresh examples, "
             f"or these losses by trial number, but it is {shown(fresh)}. Write "
             f'{split}={{0: {{"error": array}}, ...}}.'
+        )
+    unknown = next((number for number in fresh if number not in range(n_trials)), None)
+    if unknown is not None:
+        raise LossError(
+            f"{split}: losses are given by the numbers of the study's trials, 0 to {n_trials - 1}, "
+            f"but one number is {shown(unknown)}. Correct it, or remove the losses of other models."
         )
 
     def find(trial: FrozenTrial) -> LossMapping:

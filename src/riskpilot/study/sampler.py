@@ -45,7 +45,7 @@ from riskpilot.study.kept.trials import (
     trials_of,
     was_evaluated,
 )
-from riskpilot.study.proposals import best_new_point
+from riskpilot.study.proposals import best_new_point, part_of_the_way
 from riskpilot.study.sampler_settings import check_settings
 from riskpilot.study.space import Space, from_unit
 from riskpilot.study.storages import (
@@ -226,7 +226,11 @@ class GuidedSampler(BaseSampler):
         best = best_new_point(
             lambda p: value(encode(p)), known.space, cover, scores, known.tried, rng, known.front
         )
-        return {} if best is None else known.space.config(best)
+        if best is None:
+            return {}
+        if acquisition.is_bold_step(known.model, known.region, strategy):
+            best = part_of_the_way(best, known.space, known.tried)
+        return known.space.config(best)
 
     def sample_independent(
         self,

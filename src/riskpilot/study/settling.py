@@ -1,10 +1,13 @@
 """When to stop: a callback that ends a study whose next evaluation is not worth it."""
 
+import math
+
 import optuna
 from optuna.trial import FrozenTrial
 
 from riskpilot.errors import ProblemError, StudyError, shown
 from riskpilot.guarantee import as_number
+from riskpilot.study.kept.trials import finished
 from riskpilot.study.sampler import GuidedSampler
 
 # A single look may be flat by luck; so many in a row are not.
@@ -26,7 +29,9 @@ class StopWhenSettled:
         The smallest expected gain that is worth an evaluation, in the units of the free objective.
     share : float, optional
         The same as a share of the best free objective so far among evaluations that are more likely
-        to pass than not. It takes the place of ``gain``.
+        to pass than not. It takes the place of ``gain``. Where that best one is 0, it is a share of
+        the distance between the smallest and the largest free objective of all evaluations; where
+        they are all 0, nothing tells them apart, and the study ends.
 
     Raises
     ------
@@ -83,8 +88,17 @@ class StopWhenSettled:
         settled = (
             ahead is not None
             and ahead.free is not None
-            and ahead.gain < self._gain + self._share * abs(ahead.free)
+            and ahead.gain < self._smallest(study, ahead.free)
         )
         self._looks = self._looks + 1 if settled else 0
         if self._looks >= _LOOKS:
             study.stop()
+
+    def _smallest(self, study: optuna.Study, best: float) -> float:
+        """Return the smallest gain that is worth an evaluation; ``best``: the free objective that
+        is to fall."""
+        scale = abs(best)
+        if self._share and not scale:  # no gain is below a share of nothing
+            free = [record.free for record in finished(study).records]
+            scale = max(free) - min(free) or math.inf
+        return self._gain + self._share * scale

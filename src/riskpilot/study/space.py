@@ -183,6 +183,18 @@ class Space:
         filled[:, : corners.shape[1]] = corners
         return self._distinct(self.snap(np.vstack([sobol, filled])))
 
+    def between(self, a: FloatArray, b: FloatArray, share: float) -> FloatArray:
+        """Compute the point that lies a share of the way from ``a`` to ``b``, shape (d,).
+
+        Choices, what decides on branches, and parameters that ``a`` has not are those of ``b``.
+        """
+        fixed = np.isnan(a)
+        for i, dist in enumerate(self.distributions.values()):
+            is_choice = isinstance(dist, CategoricalDistribution)
+            fixed[i] |= is_choice or (self.branches is not None and n_values(dist) < math.inf)
+        point: FloatArray = self.snap(np.where(fixed, b, a + share * (b - a))[None])[0]
+        return point
+
     def near(
         self, points: FloatArray, scale: float, n: int, rng: np.random.Generator, few: int
     ) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from riskpilot.common import for_programs
+from riskpilot.common import for_programs, how_many
 from riskpilot.errors import shown
 from riskpilot.guarantee import region_of
 from riskpilot.problem import Problem
@@ -62,8 +62,8 @@ class RacingStatus:
 
     def __str__(self) -> str:
         return (
-            f"{self.saved:.0%} of the examples were not evaluated; {self.stopped} trials were "
-            f"stopped early"
+            f"{self.saved:.0%} of the examples were not evaluated; "
+            f"{how_many(self.stopped, 'trial was', 'trials were')} stopped early"
         )
 
 

@@ -1,19 +1,23 @@
 """A study that is started from an earlier one: what is read of it, and what is tried first."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import optuna
+from optuna.trial import FrozenTrial
 
 from riskpilot.common import plain_configs
 from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import non_dominated, region_of
+from riskpilot.losses import digest_in_any_order, validation_losses
 from riskpilot.problem import Problem
 from riskpilot.search import best_rows, default_pool_size, values_and_variances
 from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.earlier import earlier_of
-from riskpilot.study.kept.records import validation_of
+from riskpilot.study.kept.records import record_of, validation_of
 from riskpilot.study.kept.seen_ids import seen_ids
+from riskpilot.study.kept.trial_losses import read_validation
 from riskpilot.study.kept.trials import finished, n_calibration_of, space_of
 from riskpilot.study.questions.stored_space import space_as_json
 
@@ -55,6 +59,7 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
         [{n: v for n, v in done.trials[row].params.items() if n in space} for row in rows],
         StudyError,
     )
+    in_any_order = _in_any_order(earlier, before, [done.trials[row] for row in rows])
     known = [[None if np.isnan(value) else value for value in row] for row in variances[rows]]
     content = {
         "study": earlier.study_name,
@@ -63,7 +68,11 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
         "values": values[rows].tolist(),
         "variances": [[None if v is None else float(v) for v in row] for row in known],
         "digests": {
-            name: [*(losses.row_digests[row].hex() for row in rows), *_before(earlier, name)]
+            name: [
+                *(losses.row_digests[row].hex() for row in rows),
+                *in_any_order[name],
+                *_before(earlier, name),
+            ]
             for name, losses in validation.risks.items()
         },
         "ids": seen_ids(earlier),
@@ -75,6 +84,30 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
     n_first = max(1, round(_FIRST_SHARE * default_pool_size(len(space))))
     first = best_rows(values[rows], region_of(validation, m), n_first)
     return {**content, "first": [configs[row] for row in first]}
+
+
+def _in_any_order(
+    earlier: optuna.Study, problem: Problem, trials: Sequence[FrozenTrial]
+) -> dict[str, list[str]]:
+    """Compute digests of validation losses in any order of the examples, by risk.
+
+    The losses are read where some are not 0/1, which tell nothing without their order. Where they
+    are no longer at hand, there are the digests of the trials' records alone.
+    """
+    found: dict[str, list[str]] = {name: [] for name in problem.names}
+    for trial in trials:
+        record = record_of(trial)
+        assert record is not None
+        if all(risk.binary for risk in record.risks.values()):
+            continue
+        try:
+            losses = validation_losses(problem, read_validation(earlier, problem, trial))
+        except StudyError:
+            continue
+        for name, part in losses.risks.items():
+            digest = digest_in_any_order(part, 0)
+            found[name] += [] if digest is None else [digest]
+    return found
 
 
 def _before(earlier: optuna.Study, name: str) -> list[str]:

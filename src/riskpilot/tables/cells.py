@@ -58,8 +58,8 @@ def check_types(source: Source, columns: Columns, losses: Sequence[str], wanted:
         if not source.texts and not is_numeric(kind):
             raise TableError(
                 f"{source.name!r}: the losses of {name!r} must be numbers or booleans, but their "
-                f"type is {kind}. Convert the column, or remove it; a column of groups is named: "
-                f"read_losses(path, groups=[{name!r}])."
+                f"type is {kind}. Convert the column, or remove it"
+                f"{_unless_groups(name, wanted)}."
             )
 
 
@@ -123,7 +123,17 @@ def _number_of_text(column: str) -> str:
     )
 
 
-def found_number(source: Source, names: Sequence[str], error: TableError) -> TableError:
+def _unless_groups(name: str, wanted: Wanted | None) -> str:
+    """Add to advice on a column what is done where it names groups: only where all columns are
+    read, nobody has said which of them do."""
+    if wanted is None or wanted.losses is not None:
+        return ""
+    return f"; a column of groups is named: read_losses(path, groups=[{name!r}])"
+
+
+def found_number(
+    source: Source, names: Sequence[str], error: TableError, wanted: Wanted | None = None
+) -> TableError:
     """Find the line of a cell that is no number, for the message; the error itself otherwise."""
     if not source.texts or _MARK not in str(error.__cause__):
         return error
@@ -141,7 +151,7 @@ def found_number(source: Source, names: Sequence[str], error: TableError) -> Tab
             shown = row[1] if len(row[1]) <= 60 else f"{row[1][:57]}..."
             return TableError(
                 f"{source.name!r}: the losses of {name!r} must be numbers, or empty where there is "
-                f"none, but line {row[0]} has {shown!r}. Correct or remove it; a column of groups "
-                f"is named: read_losses(path, groups=[{name!r}])."
+                f"none, but line {row[0]} has {shown!r}. Correct or remove it"
+                f"{_unless_groups(name, wanted)}."
             )
     return error

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from riskpilot.common import finite_number, is_name
+from riskpilot.common import finite_number, how_many, is_name
 from riskpilot.errors import ProblemError, TableError, shown
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import Mean, WorstGroup
@@ -140,15 +140,20 @@ def named_columns(
 
 
 # How a user says which columns play the parts of a table of losses.
-_PARTS = "--config-columns, --example and --split, or config=, example= and split="
+_TABLE_PARTS = "--config-columns, --example and --split, or config=, example= and split="
 
 
 def check_columns(
-    file: str, names: Sequence[str], columns: Columns, wanted: Wanted, parts: str = _PARTS
+    file: str,
+    names: Sequence[str],
+    columns: Columns,
+    wanted: Wanted,
+    parts: str | None = _TABLE_PARTS,
 ) -> tuple[str, ...]:
     """Refuse a table that lacks a column, or has one twice; return the names of its losses.
 
-    ``parts``: how a user names the columns, for the message.
+    ``parts``: how a user says which columns play the parts, for the message; None where nothing
+    says it, because the columns have fixed names.
     """
     twice = next((name for name in names if list(names).count(name) > 1), None)
     if twice is not None:
@@ -157,10 +162,12 @@ def check_columns(
         )
     missing = [name for name in columns.names if name not in names]
     if missing:
+        named = "rename the one that plays its part"
+        if parts is not None:
+            named = f"say which columns play these parts: {parts}"
         raise TableError(
             f"{file!r} needs the columns {_listed(columns.names)}, and one per risk or objective, "
-            f"but {missing[0]!r} is missing; it has {_listed(names)}. Add it, or say which columns "
-            f"play these parts: {parts}."
+            f"but {missing[0]!r} is missing; it has {_listed(names)}. Add it, or {named}."
         )
     rest = tuple(name for name in names if name not in columns.names and name not in wanted.beside)
     if wanted.losses is None:
@@ -187,5 +194,5 @@ def check_columns(
 def _listed(names: Sequence[str]) -> str:
     """Write names in the order of the file, of many the first ones."""
     shown_names = ", ".join(names[:20])
-    more = f" and {len(names) - 20:,} others" if len(names) > 20 else ""
+    more = f" and {how_many(len(names) - 20, 'other')}" if len(names) > 20 else ""
     return f"{shown_names}{more}" or "none"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from riskpilot.common import Array
+from riskpilot.common import Array, how_many
 from riskpilot.errors import LeakageError, TableError
 from riskpilot.tables.cells import name_cell
 from riskpilot.tables.columns import SPLITS, Wanted
@@ -88,8 +88,8 @@ def draw_split(
     n_validation = round(share * n)
     if not 0 < n_validation < n:
         raise TableError(
-            f"{source.name!r}: a share of {share:g} of {n} examples leaves nothing for one of the "
-            f"two splits. Give another share, or more examples."
+            f"{source.name!r}: a share of {share:g} of {how_many(n, 'example')} leaves nothing "
+            f"for one of the two splits. Give another share, or more examples."
         )
     order = np.random.default_rng(draw).permutation(n)
     in_validation = np.zeros(n, dtype=bool)
@@ -146,10 +146,10 @@ def _check_shared(source: Source) -> None:
     shared, first = row
     if shared:
         raise LeakageError(
-            f"{source.name!r}: validation and calibration must not share examples, but {shared} "
-            f"ids occur in both, such as {first!r}. Remove them from one of the two; if they are "
-            f"different examples that are counted from 0 in each split, give them ids of their "
-            f"own, or leave the column out."
+            f"{source.name!r}: validation and calibration must not share examples, but "
+            f"{how_many(shared, 'id occurs', 'ids occur')} in both, such as {first!r}. Remove "
+            f"them from one of the two; if they are different examples that are counted from 0 in "
+            f"each split, give them ids of their own, or leave the column out."
         )
 
 

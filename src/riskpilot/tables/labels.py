@@ -34,9 +34,10 @@ class LabelFile:
 
 
 def read_label_file(
-    path: str, trials: Sequence[int], wanted: Wanted, *, trial: str, example: str
+    path: str, trials: Sequence[int], wanted: Wanted, *, n_trials: int, trial: str, example: str
 ) -> LabelFile:
-    """Read the losses of some trials; ``trial``, ``example``: the columns that name them."""
+    """Read the losses of some trials out of ``n_trials``, which are counted from 0; ``trial``,
+    ``example``: the columns that name trials and examples."""
     columns = Columns((trial,), example, split=0.5)  # labels that arrive are all of one split
     with open_source(path) as source:
         names = check_columns(source.name, list(source.types), columns, wanted, _PARTS)
@@ -57,7 +58,23 @@ def read_label_file(
         except TableError as error:
             raise found_number(source, (*names, *wanted.numbers), error) from error
         rows = stored.ask(f"SELECT * FROM {stored.rows} ORDER BY {stored.order}").fetchnumpy()
+    _check_known(source.name, rows["c"], n_trials)
     return _assembled(source.name, rows, trials, names, wanted)
+
+
+def _check_known(file: str, cells: Any, n_trials: int) -> None:
+    """Refuse rows of trials that the study does not have, of which nobody can tell what they are:
+    they may be a candidate's, under a wrong number."""
+    known = set(map(str, range(n_trials)))
+    given = np.ma.filled(np.ma.asarray(cells, dtype=object), "").tolist()
+    odd = next((i for i, one in enumerate(given) if example_id(one) not in known), None)
+    if odd is not None:
+        named = example_id(given[odd])
+        raise TableError(
+            f"{file!r}: every row names a trial of the study, 0 to {n_trials - 1}, but row "
+            f"{odd + 1} names {repr(named) if named else 'none'}. Correct the number, or remove "
+            f"the rows of other models."
+        )
 
 
 def _assembled(
@@ -134,12 +151,19 @@ class JudgeFile:
 
 
 def read_judge_file(
-    path: str, trials: Sequence[int], wanted: Wanted, *, trial: str, example: str, fresh: str
+    path: str,
+    trials: Sequence[int],
+    wanted: Wanted,
+    *,
+    n_trials: int,
+    trial: str,
+    example: str,
+    fresh: str,
 ) -> JudgeFile:
     """Read a judge's scores, which stand in the columns of a file as losses do.
 
     ``wanted``: those of the labels; ``fresh``: the column that says which examples are never
-    labelled.
+    labelled; the others as for labels.
     """
     risks = wanted.losses or ()
     known = column_names(path)
@@ -151,7 +175,7 @@ def read_judge_file(
             f"as the risks are named."
         )
     scores = Wanted(judged, texts=(fresh,), turned=wanted.turned)
-    file = read_label_file(path, trials, scores, trial=trial, example=example)
+    file = read_label_file(path, trials, scores, n_trials=n_trials, trial=trial, example=example)
     column = {name: i for i, name in enumerate(file.examples)}
     is_fresh = marked_fresh(path, fresh, file.beside[fresh], file.examples)
     return JudgeFile(column, is_fresh, file.given, file.losses)

@@ -113,7 +113,7 @@ def _prepared(source: Source, columns: Columns, losses: Sequence[str], wanted: W
         try:
             source = source.stored(selected, keep_order=not has_ids)
         except TableError as error:
-            raise found_number(source, (*losses, *wanted.numbers), error) from error
+            raise found_number(source, (*losses, *wanted.numbers), error, wanted) from error
         selected, free = ["*"], "NULL" if wanted.free is None else f"x{losses.index(wanted.free)}"
     if not has_ids:
         source = _numbered(source, columns)

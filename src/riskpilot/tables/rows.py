@@ -13,17 +13,20 @@ from riskpilot.tables.columns import Columns, Wanted, check_columns
 from riskpilot.tables.sources import Source, identifier, open_source
 
 
-def read_rows(path: str | Path, wanted: Wanted, names: Sequence[str] = ()) -> dict[str, Array]:
+def read_rows(
+    path: str | Path, wanted: Wanted, names: Sequence[str] = (), *, parts: str | None = None
+) -> dict[str, Array]:
     """Read columns of a CSV, Parquet or JSON file, of all its rows in their order.
 
     ``wanted``: losses and what stands beside them; ``names``: columns that name examples or
-    configurations, as texts. What is missing is NaN among numbers, and None among texts.
+    configurations, as texts; ``parts``: how a user gives these names, None where they are fixed.
+    What is missing is NaN among numbers, and None among texts.
     """
     try:
         if Path(path).is_file():
             check_file(Path(path), "The table of losses", TableError)
         with open_source(path) as source:
-            return _read(source, wanted, names)
+            return _read(source, wanted, names, parts)
     except OSError as error:
         raise_alone(
             TableError(
@@ -33,10 +36,12 @@ def read_rows(path: str | Path, wanted: Wanted, names: Sequence[str] = ()) -> di
         )
 
 
-def _read(source: Source, wanted: Wanted, names: Sequence[str]) -> dict[str, Array]:
+def _read(
+    source: Source, wanted: Wanted, names: Sequence[str], parts: str | None
+) -> dict[str, Array]:
     """Read the columns of an open table."""
     columns = _NamedRows(config=tuple(names))
-    losses = check_columns(source.name, list(source.types), columns, wanted)
+    losses = check_columns(source.name, list(source.types), columns, wanted, parts)
     check_types(source, columns, losses, wanted)
     numbers = (*losses, *wanted.numbers)
     texts = tuple(dict.fromkeys((*wanted.texts, *names)))

@@ -15,6 +15,7 @@ from riskpilot.problem import Problem
 from riskpilot.tables import column_names, example_id, marked_fresh, read_rows, wanted_columns
 
 _IDS = "example"  # the column of ids, where no other is named
+_PARTS = "--ids, or ids="  # how a user names it
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,13 @@ def read_file(
         wanted = replace(wanted, numbers=(*wanted.numbers, weights))
     if ids is None and _IDS in column_names(path):
         ids = _IDS
-    read = read_rows(path, wanted, () if ids is None else (ids,))
+    read = read_rows(path, wanted, () if ids is None else (ids,), parts=_PARTS)
     losses = {name: read[name] for name in (*problem.names, *problem.beside)}
     if ids is not None and any(one is None or not str(one).strip() for one in read[ids]):
         raise TableError(
             f"{shown_safely(path)}: every row needs an id in the column {ids!r}, which tells an "
             f"example from all others, but one is empty. Fill it, or name another column: "
-            f'ids="request_id".'
+            f'--ids request_id, or ids="request_id".'
         )
     return digest, LabelFile(
         losses,
@@ -80,11 +81,11 @@ def with_scores(
     if labels.ids is None:
         raise TableError(
             f"{where}: a judge's scores belong to examples, but the labels have no ids to find "
-            f'them by. Name their column: ids="request_id".'
+            f'them by. Name their column: --ids request_id, or ids="request_id".'
         )
     wanted = replace(wanted_columns(problem), losses=tuple(judged), texts=(fresh,), numbers=())
     column = _IDS if ids is None else ids
-    read = read_rows(path, wanted, (column,))
+    read = read_rows(path, wanted, (column,), parts=_PARTS)
     examples = [example_id(one) for one in read[column]]
     place = {example: i for i, example in enumerate(examples)}
     if "" in place or len(place) < len(examples):

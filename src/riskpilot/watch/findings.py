@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from riskpilot.common import bound_in_words, exact
+from riskpilot.common import bound_in_words, exact, how_many
 from riskpilot.watch.estimates import Estimate
 from riskpilot.watch.promises import Stream
 
@@ -64,9 +64,15 @@ class WatchedRisk:
         if self.estimate is None:
             return f"{self.what}{of}: no label yet; limit {exact(self.limit)}"
         return (
-            f"{self.what}{of}: {self.estimate:.4g} over {self.count:,} {self.counted}, between "
+            f"{self.what}{of}: {self.estimate:.4g} over {over(self)}, between "
             f"{between(self.lower, self.upper, ' and ')}; limit {exact(self.limit)}"
         )
+
+
+def over(risk: WatchedRisk) -> str:
+    """Write how many labels, or blocks of labels, the numbers of a risk are over."""
+    one = "label" if risk.counted == "labels" else "block of labels"
+    return how_many(risk.count, one, risk.counted)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from riskpilot.common import confidence, exact, percent
+from riskpilot.common import confidence, exact, how_many, percent
 from riskpilot.plots import (
     Course,
     PageFigure,
@@ -71,7 +71,7 @@ def _headline(watch: Watch) -> str:
         return f"{' and '.join(broken)}: the limit was shown to be broken"
     if not watch.n_labels:
         return "Nothing is known of any limit yet"
-    return f"Nothing shows that a limit is broken, on {watch.n_labels:,} labels"
+    return f"Nothing shows that a limit is broken, on {how_many(watch.n_labels, 'label')}"
 
 
 def _sentence(watch: Watch) -> str:
@@ -181,7 +181,8 @@ def _figures(watch: Watch) -> list[PageFigure]:
         every += courses
         stream = promise.streams[0]
         left_out = len(courses) - _LINES
-        more = f" {left_out:,} other groups are left out." if left_out > 0 else ""
+        others = how_many(left_out, "other group is", "other groups are")
+        more = f" {others} left out." if left_out > 0 else ""
         figures.append(
             PageFigure(
                 f"{promise.risk.name} over time",

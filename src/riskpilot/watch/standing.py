@@ -1,8 +1,8 @@
 """How a watch stands: its alarms and its risks, in the words and units that people know."""
 
-from riskpilot.common import card, confidence, exact, percent
+from riskpilot.common import card, confidence, exact, how_many, percent
 from riskpilot.watch.estimates import segment_estimates, since_begin
-from riskpilot.watch.findings import WatchAlarm, WatchedRisk, between, watched_risk
+from riskpilot.watch.findings import WatchAlarm, WatchedRisk, between, over, watched_risk
 from riskpilot.watch.record import WatchRecord
 
 
@@ -64,7 +64,7 @@ def headline_of(record: WatchRecord) -> str:
 def message_of(record: WatchRecord) -> str:
     """Say how the watch stands, in plain words."""
     head = (
-        f"Watching {record.subject.config} on {record.accounts.rows:,} labels: "
+        f"Watching {record.subject.config} on {how_many(record.accounts.rows, 'label')}: "
         f"{headline_of(record)}\n"
         f"A false alarm has a chance of at most {percent(record.rule.delta)} over the whole life "
         f"of this watch; all bounds hold together, at all times, with probability at least "
@@ -83,7 +83,7 @@ def card_of(record: WatchRecord) -> str:
             "" if part.estimate is None else part.estimate,
             between(part.lower, part.upper),
             exact(part.limit),
-            f"{part.count:,} {part.counted}",
+            over(part),
         )
         for risk in risks_of(record).values()
         for part in (risk.groups or (risk,))
@@ -91,6 +91,6 @@ def card_of(record: WatchRecord) -> str:
     bounds = f"bounds (all together at least {confidence(record.rule.delta)})"
     head = ("risk", "group", "estimate", bounds, "limit", "over")
     alarms = alarms_of(record)
-    title = f"Watch of {record.subject.config}, {record.accounts.rows:,} labels"
+    title = f"Watch of {record.subject.config}, {how_many(record.accounts.rows, 'label')}"
     lines = [headline_of(record), *map(str, alarms)]
     return card(title, lines, head=head, rows=rows, good=not alarms)

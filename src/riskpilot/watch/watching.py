@@ -9,6 +9,7 @@ from typing import Any
 import numpy.typing as npt
 import optuna
 
+from riskpilot.common import how_many
 from riskpilot.guarantee import Certificate
 from riskpilot.losses import LossMapping
 from riskpilot.watch.files import read_file, with_scores
@@ -262,8 +263,7 @@ class Watch:
         ------
         CertificateError
             If it cannot be written, or if what lies there is not what this watch was loaded from
-            or saved as: another process has gone on with it, or it is another watch or another
-            file. An empty file may be used.
+            or saved as: another process has gone on with it, or it is another file.
         """
         with place_of(place).held() as held:
             self._save(held)
@@ -378,7 +378,7 @@ class Watch:
 
     def __repr__(self) -> str:
         state = "alarm" if self.alarm else "no alarm"
-        return f"Watch({self.config}, {self.n_labels} labels, {state})"
+        return f"Watch({self.config}, {how_many(self.n_labels, 'label')}, {state})"
 
     def _repr_html_(self) -> str:
         return card_of(self._record)

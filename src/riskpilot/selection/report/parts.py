@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from riskpilot.common import how_many
 from riskpilot.guarantee import p_in_words, upper_bounds
 from riskpilot.problem import Risk
 from riskpilot.selection.report.sentences import (
@@ -100,7 +101,7 @@ def how_to_check(selection: Selection) -> str:
     origin = (
         "known beforehand"
         if certificate.known_order
-        else f"fixed from {certificate.n_validation:,} validation examples"
+        else f"fixed from {how_many(certificate.n_validation, 'validation example')}"
     )
     return f"""<section><h2>How to check it</h2>
 <p>The test can be repeated by anybody who has the losses. Save the
@@ -109,9 +110,10 @@ href="data:application/json;base64,{data}">certificate</a>
 as <code>certificate.json</code>, and run</p>
 <pre tabindex="0">riskpilot verify certificate.json --losses LOSSES</pre>
 <p>where LOSSES is the table of losses, or the storage of the study. It reports every difference.
-The order of {len(certificate.candidates):,} candidates, out of {certificate.n_configs:,}
-configurations, was {origin} before the
-{certificate.n_calibration:,} calibration examples were opened; the procedure is
+The order of {how_many(len(certificate.candidates), "candidate")}, out of
+{how_many(certificate.n_configs, "configuration")}, was {origin} before the
+{how_many(certificate.n_calibration, "calibration example was", "calibration examples were")}
+opened; the procedure is
 {escaped(str(certificate.procedure["name"]).replace("_", " "))}.{smoothed}</p>
 <details><summary>The certificate</summary>
 <pre tabindex="0">{escaped(text)}</pre></details></section>"""

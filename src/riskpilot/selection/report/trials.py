@@ -31,7 +31,8 @@ def table_of_trials(selection: Selection) -> str:
         for row, config in zip(rows, configs, strict=True)
     ]
     left_out = (
-        f'<p class="note">{n - len(rows):,} of {n:,} configurations are left out of the table; '
+        f'<p class="note">{n - len(rows):,} of {n:,} configurations '
+        f"{'is' if n - len(rows) == 1 else 'are'} left out of the table; "
         f"those that were tested come first.</p>"
         if len(rows) < n
         else ""

@@ -77,8 +77,8 @@ class Earlier:
     def surrogates(self) -> tuple[Surrogate, ...]:
         """One surrogate for each objective of the earlier study."""
         x = Space(self.space).encode(self.points)
-        nothing = np.empty((0, x.shape[1]))
-        fitted = fit_model(Observations(x, self.values, self.variances, nothing)).surrogates
+        seen = Observations(x, self.values, self.variances, np.empty((0, x.shape[1])))
+        fitted = fit_model(seen, misfit=True).surrogates
         return tuple(each for each in fitted if isinstance(each, Surrogate))
 
     def agrees_with(self, points: FloatArray, values: FloatArray) -> bool:

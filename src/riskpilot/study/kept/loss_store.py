@@ -13,7 +13,14 @@ import optuna
 from optuna.artifacts.exceptions import ArtifactNotFound
 from optuna.storages import BaseStorage
 
-from riskpilot.common import open_ordinary, other_than_file, read_stream, reason_of, write_whole
+from riskpilot.common import (
+    LOSSES,
+    open_ordinary,
+    other_than_file,
+    read_stream,
+    reason_of,
+    write_whole,
+)
 from riskpilot.errors import StudyError, shown
 from riskpilot.study.storages import (
     PATIENCE_SECONDS,
@@ -137,7 +144,7 @@ def chosen_store(storage: str | BaseStorage | None, artifact_store: Any) -> Any:
         known = _stores.get(storage) if isinstance(storage, BaseStorage) else None
         return known or MemoryArtifactStore()
     file = file_of(storage)
-    return None if file is None else FolderStore(f"{file}.losses")
+    return None if file is None else FolderStore(f"{file}{LOSSES}")
 
 
 def attach_store(study: optuna.Study, store: Any) -> None:
@@ -161,7 +168,7 @@ def store_of(study: optuna.Study) -> Any:
                 f"riskpilot.load_study(storage=..., artifact_store=...), naming the store or the "
                 f"folder it was made with; a command takes the folder by --artifacts."
             )
-        store = _stores[storage] = FolderStore(f"{file}.losses")
+        store = _stores[storage] = FolderStore(f"{file}{LOSSES}")
     return store
 
 

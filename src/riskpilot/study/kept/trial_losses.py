@@ -9,6 +9,7 @@ from optuna.trial import FrozenTrial
 from riskpilot.common import Array, ShapeError, optional
 from riskpilot.errors import LossError, StudyError
 from riskpilot.losses import (
+    ANY_FREE,
     Evaluation,
     ExampleIds,
     LossMapping,
@@ -32,6 +33,7 @@ from riskpilot.study.kept.records import (
     ARTIFACT,
     Record,
     SplitName,
+    any_record_of,
     check_size,
     record_from,
     record_of,
@@ -95,8 +97,8 @@ def record_again(
     n_calibration = None
     if "calibration" in written.artifacts:
         sealed = read_calibration(study, problem, trial)
-        n_calibration = calibration_losses(problem, sealed).n_examples
-    validation = validation_losses(problem, read_validation(study, problem, trial))
+        n_calibration = calibration_losses(problem, sealed, ANY_FREE).n_examples
+    validation = validation_losses(problem, read_validation(study, problem, trial), ANY_FREE)
     return record_from(validation, n_calibration, written.artifacts)
 
 
@@ -130,7 +132,7 @@ def has_calibration(study: optuna.Study, trial: FrozenTrial) -> bool:
 
 def _entry(study: optuna.Study, trial: FrozenTrial, split: SplitName) -> Mapping[str, str] | None:
     """Find where the losses of a trial are stored; None where there are none."""
-    record = record_of(trial)
+    record = any_record_of(trial)
     entry = None if record is None else record.artifacts.get(split)
     if entry is None and split == "calibration":
         entry = attributes_of(study).get(f"{CALIBRATION_KEY}{trial.number}")

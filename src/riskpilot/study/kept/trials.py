@@ -9,13 +9,14 @@ import optuna
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from riskpilot.study.kept.records import Record, has_record, record_of
+from riskpilot.study.kept.records import Record, any_record_of, has_record, record_of
 from riskpilot.study.kept.stopped import was_stopped
 from riskpilot.study.storages import trials_of
 
 __all__ = [
     "PROPOSAL_KEY",
     "Finished",
+    "considered",
     "finished",
     "finished_among",
     "finished_with_losses",
@@ -98,10 +99,19 @@ def finished(study: optuna.Study) -> Finished:
     return finished_among(trials_of(study, (TrialState.COMPLETE,)))
 
 
-def finished_among(trials: Iterable[FrozenTrial]) -> Finished:
-    """Read those of some trials that are finished, with their records."""
+def considered(study: optuna.Study, numbers: Container[int]) -> Finished:
+    """Read the finished trials among which a question chose, by their numbers, although the free
+    objective of one may be too large for a search of today."""
+    done = trials_of(study, (TrialState.COMPLETE,))
+    return finished_among((trial for trial in done if trial.number in numbers), any_record_of)
+
+
+def finished_among(
+    trials: Iterable[FrozenTrial], read: Callable[[FrozenTrial], Record | None] = record_of
+) -> Finished:
+    """Read those of some trials that are finished, with their records; ``read``: reads one."""
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-    pairs = [(trial, record_of(trial)) for trial in complete]
+    pairs = [(trial, read(trial)) for trial in complete]
     return Finished(
         [trial for trial, record in pairs if record is not None],
         [record for _, record in pairs if record is not None],

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from riskpilot.common import card
+from riskpilot.common import card, how_many
 from riskpilot.guarantee import config_in_words
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ def calibration_card(calibration: "Calibration") -> str:
         )
     ]
     left_out = len(calibration.candidates) - _MOST
-    more = [f"{left_out:,} further candidates are not shown."] if left_out > 0 else []
+    further = how_many(left_out, "further candidate is", "further candidates are")
+    more = [f"{further} not shown."] if left_out > 0 else []
     head = ("number in the test", "candidate", "labels", "so far")
     good = True if certified else None if needed else False
     lines = [str(calibration.problem), calibration.message, *more]

@@ -38,16 +38,17 @@ def calibration_from_files(
 
     Returns how many labels are new. The labels come in the order in which their examples first
     appear in the file. Those that were added before must still be the first ones, with the same
-    losses. A candidate gets its losses up to the first example for which the file has none. A
-    column holds what its name says, labels and a judge's scores alike: under "correct >= 0.85", 1
-    is good.
+    losses. A candidate gets its losses up to the first example for which the file has none. Trials
+    of the study that are no candidates are passed over; others are refused. A column holds what its
+    name says, labels and a judge's scores alike: under "correct >= 0.85", 1 is good.
     """
     calibration = Calibration(study, horizon=horizon)
     problem = calibration.problem
     wanted = replace(wanted_columns(problem), losses=problem.names)
+    known = len(study.get_trials(deepcopy=False))
     scores: JudgeFile | None = None
     if judge is not None:
-        scores = read_judge_file(judge, calibration.trials, wanted, **vars(columns))
+        scores = read_judge_file(judge, calibration.trials, wanted, n_trials=known, **vars(columns))
         fresh = _fresh(judge, scores, calibration)
         calibration = Calibration(study, horizon=horizon, judge=fresh)
     if labels is None:
@@ -59,7 +60,12 @@ def calibration_from_files(
         )
     before = calibration.n_labels
     file = read_label_file(
-        labels, calibration.trials, wanted, trial=columns.trial, example=columns.example
+        labels,
+        calibration.trials,
+        wanted,
+        n_trials=known,
+        trial=columns.trial,
+        example=columns.example,
     )
     _check_same(calibration, file, labels)
     _add(calibration, file, judge, scores)

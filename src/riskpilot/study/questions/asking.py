@@ -8,7 +8,7 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial
 
-from riskpilot.common import plain_configs, shown_steps
+from riskpilot.common import how_many, plain_configs, shown_steps
 from riskpilot.errors import LeakageError, LossError, ProblemError, StudyError, shown
 from riskpilot.guarantee import (
     Background,
@@ -41,7 +41,7 @@ from riskpilot.problem import Problem
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
 from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.judges import JUDGE, judged_in, read_judges
-from riskpilot.study.kept.records import check_size, record_of, validation_of
+from riskpilot.study.kept.records import any_record_of, check_size, validation_of
 from riskpilot.study.kept.trial_losses import joined, read_calibration, read_validation
 from riskpilot.study.kept.trials import finished, space_of
 from riskpilot.study.questions.made_losses import Calibrate, forget_losses, make_losses
@@ -147,7 +147,8 @@ def answer(
     candidates = [trials[row] for row in question.plan.order]
     # Everything above saw validation alone. From here on calibration is open.
     made = [] if calibrate is None else make_losses(study, tested, candidates, calibrate, say)
-    say(f"Reading the calibration losses of {len(candidates):,} candidates")
+    counted = how_many(len(candidates), "candidate")
+    say(f"Reading the calibration losses of {counted}")
     tables = (read_calibration(study, tested, trial) for trial in candidates)
     try:
         given = joined(tested, tables, len(candidates))
@@ -162,7 +163,7 @@ def answer(
     if question.plan.judged:
         judge = judges_of(study, candidates)
         scores = read_judge(tested, judge, len(candidates), opened.n_examples)
-    say(f"Testing {len(candidates):,} candidates on {opened.n_examples:,} examples")
+    say(f"Testing {counted} on {how_many(opened.n_examples, 'example')}")
     result = run_test(question.plan, opened, procedure, range(len(candidates)), scores)
     selection = conclude(question, settled.validation, result, use, background(study, settled))
     note_outcome(study, selection.certificate)
@@ -386,7 +387,7 @@ def judges_of(study: optuna.Study, trials: Sequence[FrozenTrial]) -> JudgeMappin
     """Read the judge's scores of some trials, which all have some."""
     entries = []
     for trial in trials:
-        record = record_of(trial)
+        record = any_record_of(trial)
         assert record is not None
         entries.append((trial.number, dict(record.artifacts[JUDGE])))
     return read_judges(study, entries)

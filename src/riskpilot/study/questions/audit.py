@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from riskpilot.common import parse, signed_files
+from riskpilot.common import how_many, parse, signed_files
 from riskpilot.errors import CertificateError
 from riskpilot.guarantee import SCHEMA, Certificate, Seal
 from riskpilot.problem import Problem
@@ -67,8 +67,8 @@ def _audit_long_table(
         if rows and max(rows) >= len(table.configs):
             return Verification(
                 (
-                    f"the table has {len(table.configs):,} configurations, the certificate says "
-                    f"that {certificate.n_configs:,} were considered",
+                    f"the table has {how_many(len(table.configs), 'configuration')}, the "
+                    f"certificate says that {certificate.n_configs:,} were considered",
                 )
             )
         return verify(

@@ -1,12 +1,12 @@
 """What a certificate says otherwise than the ledger, settings, records or seal of its study."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import optuna
 
-from riskpilot.common import canonical, nearly_equal, plain
+from riskpilot.common import canonical, how_many, nearly_equal, plain
 from riskpilot.errors import LossError, StudyError
 from riskpilot.guarantee import Certificate, Seal, numbers_of, question_digest
 from riskpilot.selection import read_ledger
@@ -97,15 +97,11 @@ def differences_from_settings(study: optuna.Study, certificate: Certificate) -> 
     ]
 
 
-def differences_from_records(
-    study: optuna.Study, done: Finished, wanted: Container[int]
-) -> list[str]:
+def differences_from_records(study: optuna.Study, done: Finished) -> list[str]:
     """Compare what the considered trials say openly with the losses that are stored for them."""
     problem = problem_of(study)
     differences = []
     for trial, written in zip(done.trials, done.records, strict=True):
-        if trial.number not in wanted:
-            continue
         try:
             again = record_again(study, problem, trial, written)
         except LossError as error:
@@ -162,8 +158,9 @@ def differences_from_sealed_study(
     older = sum(one["created"] < seal.created for one in before)
     if not older <= seal.questions <= len(before):
         differences.append(
-            f"the seal says that the ledger had {seal.questions:,} questions by then, but the "
-            f"ledger has {len(before):,} before this one, {older:,} of them older than the seal"
+            f"the seal says that the ledger had {how_many(seal.questions, 'question')} by then, "
+            f"but the ledger has {len(before):,} before this one, {older:,} of them older than the "
+            f"seal"
         )
     return differences
 

@@ -2,6 +2,7 @@
 
 import optuna
 
+from riskpilot.common import how_many
 from riskpilot.guarantee import Certificate, Seal, custom_name
 from riskpilot.selection import Configs
 
@@ -62,8 +63,6 @@ def trusted_parts(
         also = "" if study is not None else ", its study and how many questions that had been asked"
         trusted.append(f"the seal's date and versions{also}: what counts is when its keeper got it")
     if seal is not None and seal.questions:
-        earlier = (
-            "1 earlier question" if seal.questions == 1 else f"{seal.questions} earlier questions"
-        )
+        earlier = how_many(seal.questions, "earlier question")
         trusted.append(f"what the maker of the seal had learned from {earlier}")
     return trusted

@@ -24,7 +24,7 @@ from riskpilot.losses import JudgeMapping, LossMapping, ValidationLosses
 from riskpilot.selection import Brought, Configs, Verification, compare
 from riskpilot.study.as_tables import study_losses, validation_table
 from riskpilot.study.kept.attributes import problem_of
-from riskpilot.study.kept.trials import finished, space_of
+from riskpilot.study.kept.trials import considered, space_of
 from riskpilot.study.labels.kept import KeptLabels, kept_labels
 from riskpilot.study.questions.asking import judges_of
 from riskpilot.study.questions.differences import (
@@ -231,8 +231,8 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
     differences += differences_from_outcome(answers.get(entry["use"], []), certificate)
     differences += differences_from_settings(study, certificate)
     wanted = set(trials_of(entry))
-    done = finished(study)
-    trials = [trial for trial in done.trials if trial.number in wanted]
+    done = considered(study, wanted)
+    trials = done.trials
     gone = sorted(wanted - {trial.number for trial in trials})
     if gone:
         lost = f"trial {gone[0]} was considered, and is not among the study's finished trials"
@@ -244,7 +244,7 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
         else:
             table, labels = _labels_of_study(study, entry, trials, certificate)
             differences += differences_from_looks(labels.looks, certificate)
-        differences += differences_from_records(study, done, wanted)
+        differences += differences_from_records(study, done)
     except StudyError as error:
         if not differences:  # the losses are damaged, not the certificate
             raise
