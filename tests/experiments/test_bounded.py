@@ -22,9 +22,9 @@ def test_a_bounded_search_fits_no_more_than_its_bound(monkeypatch):
     sizes = []
     fit = surrogate.fit
 
-    def noting(x, *others):
+    def noting(x, *others, **named):
         sizes.append(len(x))
-        return fit(x, *others)
+        return fit(x, *others, **named)
 
     monkeypatch.setattr(surrogate, "fit", noting)
     for bound in (12, 6):

@@ -80,7 +80,8 @@ def test_command_writes_all_forms_and_its_exit_code_says_the_answer(tmp_path):
     assert run(SMALL, "-r", DROP).exit_code == 2  # no reference
     assert run("nowhere.eval", "--reference", LARGE, "-r", DROP).exit_code == 2
     assert run(LARGE, "-r", "error<=0.3", "--out", tmp_path / "none" / "gate.json").exit_code == 2
-    assert run(LARGE, "-r", "error<=0.3", "--delta", "2").exit_code == 2
+    for delta in ("2", "nan", "inf"):
+        assert run(LARGE, "-r", "error<=0.3", "--delta", delta).exit_code == 2
     assert run(LARGE, "-r", "error<=0.3", "--spend", "0.5").exit_code == 2  # no ledger to spend of
     broken = tmp_path / "broken.eval"
     broken.write_bytes(LARGE.read_bytes()[:1000])
@@ -201,6 +202,23 @@ def test_columns_of_0_and_1_get_an_exact_test_under_any_name(tmp_path, form):
     assert checked.p_value == pytest.approx(scipy.stats.binom.cdf(slow.sum(), 300, 0.15))
     drop = check_change(path, reference=path, risks=["slow<=0.1 as difference"])
     assert drop.risks[0].test == "trinomial"
+
+
+@pytest.mark.parametrize("risk", ["once<=0.45 in [0,3]", "thrice<=0.45 in [0,3]"])
+def test_whole_numbers_in_another_range_are_bet_on(tmp_path, risk):
+    once = np.random.default_rng(5).random(300) < 0.1
+    frame = pd.DataFrame({"example": range(300), "once": once, "thrice": 3 * once})
+    frame.to_parquet(tmp_path / "new.parquet")
+    (checked,) = check_change(tmp_path / "new.parquet", risks=[risk]).risks
+    assert checked.test == "betting"
+
+
+def test_a_value_next_to_its_limit_is_shown_on_its_side(tmp_path):
+    frame = pd.DataFrame({"example": range(20_000), "slow": np.arange(20_000) < 2_399})
+    frame.to_parquet(tmp_path / "new.parquet")
+    assert "0.11995 on 20,000" in in_words(
+        check_change(tmp_path / "new.parquet", risks=["slow<=0.12"])
+    )
 
 
 def test_one_side_that_is_not_0_and_1_is_bet_on(tmp_path):

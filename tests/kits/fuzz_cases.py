@@ -968,6 +968,7 @@ WATCHES = (
         (
             {"study": Fresh(_study), "calibration": _fresh_of, "problem": PROBLEM},
             {"study": Fresh(_study), "calibration": _fresh_of, "config": {"row": 0}, "seed": 3},
+            {"study": Fresh(_study), "calibration": _fresh_of, "trial": 0},
             {
                 "study": Fresh(_study),
                 "calibration": _fresh_of,
@@ -1181,6 +1182,7 @@ COMMANDS = (
         60,
         ["recertify", "sqlite:///study.db", "--losses", "fresh.csv", "--study-name", "known"],
         ["recertify", "sqlite:///study.db", "--losses", "fresh.csv", "--risk", "error<=0.5"],
+        ["recertify", "sqlite:///study.db", "--losses", "fresh.csv", "--trial", "0"],
     ),
     _typed(30, ["status", "sqlite:///study.db", "--study-name", "known", "--json"]),
     _typed(30, ["report", "sqlite:///study.db", "--study-name", "known", "--out", "r.html"]),

@@ -92,6 +92,24 @@ def test_a_mean_above_the_limit_is_not_helped_by_more_examples():
     assert "more examples would not help" in select(risks=(0.3,), cost=(1.0,)).message
 
 
+@pytest.mark.parametrize(
+    ("failures", "limit", "words"),
+    [
+        (70, 0.0700000001, "limit 0.0700000001, p = 0.53; no number of examples that anybody has"),
+        (69_996, 0.07, "0.069996 on 1,000,000 calibration examples, limit 0.07"),
+        (70_004, 0.07, "0.070004 on 1,000,000 calibration examples, limit 0.07"),
+    ],
+)
+def test_a_mean_next_to_its_limit_is_shown_on_its_side(failures, limit, words):
+    n = 1_000 if failures == 70 else 1_000_000
+    selection = rp.select_from_losses(
+        rp.Problem([rp.Risk("error", limit)], "cost"),
+        validation={"error": np.zeros((1, 90), bool), "cost": [1.0]},
+        calibration={"error": np.arange(n)[None, :] < failures},
+    )
+    assert words in selection.message
+
+
 def test_a_mean_just_below_the_limit_is_told_how_many_examples_would_do():
     calibration = np.arange(100)[None, :] < 8
     selection = rp.select_from_losses(

@@ -44,9 +44,9 @@ def fitted(monkeypatch):
     sizes = []
     fit = surrogate.fit
 
-    def noting(x, *others):
+    def noting(x, *others, **named):
         sizes.append(len(x))
-        return fit(x, *others)
+        return fit(x, *others, **named)
 
     monkeypatch.setattr(surrogate, "fit", noting)
     return sizes
@@ -77,9 +77,9 @@ def test_other_workers_wait_for_the_decision_and_not_for_the_fit(study, monkeypa
             yield is_held
             events.append("free")
 
-    def noting_fit(*args):
+    def noting_fit(*args, **named):
         events.append("fit")
-        return fit(*args)
+        return fit(*args, **named)
 
     def noting_decision(*args):
         events.append("decided")

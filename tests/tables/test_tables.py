@@ -411,6 +411,9 @@ def test_parquet_is_read_without_pyarrow(tmp_path: Path, monkeypatch: pytest.Mon
 def test_losses_are_written_as_npz_without_objects(tmp_path: Path) -> None:
     with pytest.raises(TableError, match=r"Call it 'losses\.npz'"):
         save_losses(tmp_path / "losses.csv", validation={}, calibration={})
+    for nothing in ("", ".", "/"):
+        with pytest.raises(rp.TableError, match=r"Call it 'losses\.npz'"):
+            save_losses(nothing, validation={}, calibration={})
     with pytest.raises(TableError, match="Python objects"):
         save_losses(
             tmp_path / "losses.npz",

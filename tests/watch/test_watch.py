@@ -228,6 +228,21 @@ def test_a_certificate_may_be_given_by_its_path(mean, tmp_path):
     assert rp.Watch(path).config == rp.Watch(str(path)).config == {"model": "deployed"}
 
 
+@pytest.mark.parametrize("name", ["", "notes.txt", "study.db.losses/one"])
+def test_no_lock_is_left_beside_what_is_no_watch(name, mean, tmp_path):
+    folder = tmp_path / "folder"
+    (folder / "study.db.losses").mkdir(parents=True)
+    (folder / "notes.txt").write_text("mine")
+    (folder / "study.db").write_text("")
+    before = sorted(tmp_path.rglob("*"))
+    watch = rp.Watch(mean)
+    with pytest.raises(rp.CertificateError):
+        watch.save(folder / name)
+    with pytest.raises(rp.CertificateError), rp.Watch.open(folder / name, mean):
+        pass
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_a_certificate_that_promises_nothing_is_refused():
     losses = np.ones((1, 50))
     nothing = rp.select_from_losses(

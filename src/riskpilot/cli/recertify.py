@@ -31,7 +31,9 @@ from riskpilot.errors import ProblemError, TableError
 from riskpilot.problem import Problem
 from riskpilot.study import open_study, problem_of
 from riskpilot.study import recertify as recertify_study
-from riskpilot.tables import column_names, example_id, read_rows, wanted_columns
+from riskpilot.tables import column_names, example_id, named_columns, read_rows, wanted_columns
+
+_IDS = "example"  # the column of ids, where no other is named
 
 EXAMPLES = examples(
     "riskpilot recertify study.db --losses fresh.parquet --out new.json",
@@ -49,7 +51,7 @@ def recertify(
             help="Losses on fresh examples: a .csv, .parquet or .json file with a column trial, "
             "the trial's number, and one per risk, which holds what its name says (under "
             "correct>=0.85, 1 is good); every trial has the same examples, in the same "
-            "order or with their ids in a column example."
+            "order or with their ids in a column."
         ),
     ],
     risk: RiskOption = [],  # noqa: B006 - typer copies it
@@ -57,6 +59,18 @@ def recertify(
     config: Annotated[
         str | None,
         typer.Option(help="The one configuration to certify again, as JSON; all by default."),
+    ] = None,
+    trial: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="The number of the one trial to certify again, also where others have its "
+            "configuration.",
+        ),
+    ] = None,
+    example: Annotated[
+        str | None,
+        typer.Option(help="The column of the examples' ids; example, where there is one."),
     ] = None,
     procedure: ProcedureOption = "fixed_sequence",
     p_value: PValueOption = "auto",
@@ -73,25 +87,48 @@ def recertify(
     with terminal.waiting(f"Reading and testing {losses}"):
         study = open_study(storage, study_name, artifacts)
         problem = changed(problem_of(study), parse_risks(risk, p_value), delta, p_value)
-        fresh, ids = _by_trial(problem, losses)
+        fresh, ids = _by_trial(problem, losses, example)
         selection = recertify_study(
             study,
             fresh,
             calibration_ids=ids,
             problem=problem,
             config=None if config is None else _config(config),
+            trial=trial,
             procedure=PROCEDURES[procedure],
             seed=seed,
         )
+    if ids is None:
+        _say_unused(problem, losses)
     finish(selection, out, report, as_json=as_json)
 
 
-def _by_trial(problem: Problem, path: str) -> tuple[dict[int, dict[str, Any]], list[str] | None]:
-    """Read losses on fresh examples, by the number of the trial, and the ids of the examples."""
+def _say_unused(problem: Problem, path: str) -> None:
+    """Say which columns of a table without ids were not used: one of them may hold ids."""
+    known = {"trial", problem.minimize, *problem.names, *problem.beside}
+    unused = [name for name in column_names(path) if name not in known]
+    if unused:
+        terminal.say(
+            terminal.errors(),
+            f"Not used: the columns {', '.join(unused[:20])}. If one holds ids of the examples, "
+            f"name it, so that they are compared with those of the search: --example {unused[0]}.",
+        )
+
+
+def _by_trial(
+    problem: Problem, path: str, example: str | None
+) -> tuple[dict[int, dict[str, Any]], list[str] | None]:
+    """Read losses on fresh examples, by the number of the trial, and the ids of the examples.
+
+    ``example``: the column of these ids, where one is named.
+    """
     wanted = replace(wanted_columns(problem), losses=problem.names)
-    named = ("trial", "example") if "example" in column_names(path) else ("trial",)
-    read = read_rows(path, wanted, named)
-    numbers, ids = read.pop("trial"), read.pop("example", None)
+    if example is not None:
+        named_columns("trial", example, 0.5)  # refuses what can be no column of ids
+    elif _IDS in column_names(path):
+        example = _IDS
+    read = read_rows(path, wanted, ("trial",) if example is None else ("trial", example))
+    numbers, ids = read.pop("trial"), None if example is None else read.pop(example)
     odd = next((n for n in numbers if n is None or not n.isdecimal()), None)
     if len(numbers) == 0 or odd is not None or None in numbers:
         raise TableError(
@@ -115,8 +152,8 @@ def _aligned(rows: dict[int, Places], ids: Array) -> dict[int, Places]:
     which must be the same."""
     if any(one is None or not str(one).strip() for one in ids):
         raise TableError(
-            "Every row needs an id in the column example, but one is empty. Fill it, or leave the "
-            "column out and write the examples of every trial in the same order."
+            "Every row needs an id in the column of the examples, but one is empty. Fill it, or "
+            "leave the column out and write the examples of every trial in the same order."
         )
     _, first, code = np.unique(ids.astype(str), return_index=True, return_inverse=True)
     place = first[code]

@@ -8,6 +8,7 @@ from riskpilot.common.arguments import (
     how_many,
     is_flag,
     is_name,
+    on_its_side,
     one_minus,
     percent,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "moment",
     "nearly_equal",
     "number",
+    "on_its_side",
     "one_at_a_time",
     "one_minus",
     "one_thread",

@@ -96,6 +96,24 @@ def confidence(delta: float) -> str:
     return f"{kept.quantize(Decimal('1e-12'), ROUND_FLOOR).normalize():f}%"
 
 
+def on_its_side(value: float, mark: float, digits: int = 4, most: int = 12) -> str:
+    """Write a number in a few digits, and in more where these do not show its side of a mark.
+
+    ``most``: after so many digits they are taken for one; the arithmetic of floats adds others.
+
+    >>> on_its_side(0.119995, 0.12), on_its_side(0.31, 0.12), on_its_side(0.1 + 0.2, 0.3)
+    ('0.119995', '0.31', '0.3')
+    """
+    texts = (f"{value:.{n}g}" for n in range(digits, most + 1))
+    on_it = (text for text in texts if _side(float(text), mark) == _side(value, mark))
+    return next(on_it, f"{mark:.{most}g}")
+
+
+def _side(value: float, mark: float) -> int:
+    """Say whether a number is below a mark (-1), at it (0) or above it (1)."""
+    return (value > mark) - (value < mark)
+
+
 def bound_in_words(bound: float, *, up: bool, digits: int = 4, limit: float | None = None) -> str:
     """A bound in a few digits, rounded to the side on which it still holds, though not to the
     other side of a limit, which would contradict whether the bound keeps it.

@@ -151,6 +151,7 @@ def check_change(
         for risk in limits
         if other is not None and isinstance(risk.statistic, Difference)
     }
+    Problem(limits, _FREE, delta)  # refuses a delta that cannot be meant before anything is spent
     digest = digest_of(
         {
             "risks": [risk.to_dict() for risk in limits],
@@ -160,7 +161,6 @@ def check_change(
             "reference": {name: values.astype(float).tolist() for name, values in against.items()},
         }
     )
-    Problem(limits, _FREE, delta)  # refuses a delta that cannot be meant before anything is spent
     seed, entry = 1 + secrets.randbits(52), None
     if ledger is not None:
         entry = enter(Path(ledger), digest, delta, spend, seed)

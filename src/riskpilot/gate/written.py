@@ -4,7 +4,14 @@ import math
 from typing import Any
 from xml.etree import ElementTree
 
-from riskpilot.common import bound_in_words, exact, how_many, one_minus, signed_files
+from riskpilot.common import (
+    bound_in_words,
+    exact,
+    how_many,
+    on_its_side,
+    one_minus,
+    signed_files,
+)
 from riskpilot.gate.checking import CheckedRisk, Gate
 from riskpilot.guarantee import p_in_words
 
@@ -153,8 +160,11 @@ def _number(value: float | None, checked: CheckedRisk | None = None) -> str:
     """Write a number in short, a dash for none; of an accuracy itself instead of one minus it."""
     if value is None:
         return "-"
-    turned = checked is not None and checked.risk.losses_are_complement
-    return f"{1 - value if turned else value:.4g}"
+    if checked is None:
+        return f"{value:.4g}"
+    assert checked.risk.bound is not None
+    turned = checked.risk.losses_are_complement
+    return on_its_side(1 - value if turned else value, checked.risk.bound)
 
 
 def _escaped(text: str) -> str:

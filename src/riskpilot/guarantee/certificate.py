@@ -8,7 +8,7 @@ import numpy as np
 from riskpilot.common import Shape, card, digest_of
 from riskpilot.guarantee.certificate_shape import SCHEMA, a_certificate
 from riskpilot.guarantee.promise_words import in_earlier_words, promise_of
-from riskpilot.guarantee.question import Question, runs
+from riskpilot.guarantee.question import Question, numbers_of, runs
 from riskpilot.guarantee.signed_records import SignedRecord
 from riskpilot.guarantee.testing import Labelling, TestPlan, TestResult
 from riskpilot.guarantee.uses import Use
@@ -126,6 +126,14 @@ class Certificate(SignedRecord):
     def config(self) -> dict[str, Any] | None:
         """The certified configuration, or None."""
         return None if self.chosen is None else dict(self.candidates[self.chosen]["config"])
+
+    @property
+    def trial(self) -> int | None:
+        """The number of the certified trial in its study; None without a study or a choice."""
+        if self.chosen is None or self.trials is None:
+            return None
+        row: int = self.candidates[self.chosen]["row"]
+        return numbers_of(self.trials)[row]
 
     @property
     def fingerprint(self) -> str:

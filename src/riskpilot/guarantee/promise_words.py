@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from riskpilot.common import confidence, one_minus, percent
+from riskpilot.common import confidence, on_its_side, one_minus, percent
 from riskpilot.guarantee.procedure_names import custom_name, describe
 from riskpilot.guarantee.procedures import Procedure
 from riskpilot.guarantee.question import Question, config_of, groups_in_words
@@ -102,15 +102,8 @@ def p_in_words(log_p: float, level: float | None = None) -> str:
     exponent = log_p / math.log(10)
     if exponent >= -300:
         p = math.exp(log_p)
-        texts = (f"{p:.{digits}g}" for digits in range(2, 17))
-        on_its_side = (t for t in texts if level is None or _side(t, level) == _side(p, level))
-        return next(on_its_side, repr(p))
+        return f"{p:.2g}" if level is None else on_its_side(p, level, digits=2, most=17)
     if exponent < -1e6:
         return "0"
     whole = math.floor(exponent)  # below what a float holds
     return f"{10 ** (exponent - whole):.1f}e{whole}"
-
-
-def _side(p: float | str, level: float) -> int:
-    """Say whether a p-value is below a level (-1), at it (0) or above it (1)."""
-    return (float(p) > level) - (float(p) < level)

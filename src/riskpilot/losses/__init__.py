@@ -1,6 +1,7 @@
 """Losses on their way in: checked, counted, digested, and kept apart by purpose."""
 
 from riskpilot.losses.beside import digest_of_numbers
+from riskpilot.losses.counted_ids import Seen
 from riskpilot.losses.counts import CountedLosses
 from riskpilot.losses.deployed import DeployedLosses, read_deployed
 from riskpilot.losses.deployed_scores import read_deployed_scores
@@ -42,9 +43,11 @@ from riskpilot.losses.leakage import (
     check_disjoint,
     check_fresh,
     check_memory,
+    check_order,
     check_unseen,
     check_unseen_ids,
     digest_in_any_order,
+    refuse_shared,
     same_sums,
 )
 from riskpilot.losses.packed import PackedLosses
@@ -56,6 +59,7 @@ from riskpilot.losses.same_sample import (
     counts_tell,
     order_tells,
     orders_of,
+    overlap_tells,
     patterns_of,
 )
 from riskpilot.losses.splits import (
@@ -90,6 +94,7 @@ __all__ = [
     "PackedLosses",
     "Patterns",
     "RiskLosses",
+    "Seen",
     "TextArray",
     "ValidationLosses",
     "as_given",
@@ -102,6 +107,7 @@ __all__ = [
     "check_losses",
     "check_memory",
     "check_names",
+    "check_order",
     "check_unseen",
     "check_unseen_ids",
     "counts_tell",
@@ -118,6 +124,7 @@ __all__ = [
     "number_array",
     "order_tells",
     "orders_of",
+    "overlap_tells",
     "parted",
     "patterns_of",
     "plain_array",
@@ -129,6 +136,7 @@ __all__ = [
     "read_judge",
     "read_label_scores",
     "read_label_table",
+    "refuse_shared",
     "same_number",
     "same_sums",
     "score_name",

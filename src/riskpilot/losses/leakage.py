@@ -14,9 +14,18 @@ from riskpilot.losses.example_ids import ExampleIds, read_example_ids
 from riskpilot.losses.intake import TextArray, number_array
 from riskpilot.losses.judges import JudgeMapping
 from riskpilot.losses.risk_losses import RiskLosses
-from riskpilot.losses.same_sample import counts_tell, order_tells, orders_of, patterns_of
+from riskpilot.losses.same_sample import (
+    Patterns,
+    counts_tell,
+    order_tells,
+    orders_of,
+    overlap_tells,
+    patterns_of,
+)
 from riskpilot.losses.splits import CalibrationLosses, ValidationLosses
 from riskpilot.statistics import GroupSummary
+
+_ROWS_COMPARED = 50  # configurations; more of them hardly make an example's losses more telling
 
 
 def check_disjoint(
@@ -25,7 +34,7 @@ def check_disjoint(
     rows: Sequence[int] | None = None,
     ids: ExampleIds | None = None,
 ) -> None:
-    """Refuse calibration losses that are the validation losses, in whatever order.
+    """Refuse calibration losses that are the validation losses, in whatever order, or many of them.
 
     ``rows``: where the configurations of the calibration losses stand in the validation losses; as
     they are by default. ``ids``: of the examples, where the losses stand in an order of theirs.
@@ -44,6 +53,7 @@ def check_disjoint(
     chosen = range(calibration.n_configs) if rows is None else rows
     if same_sums(validation, calibration, chosen):
         _check_reordered(validation, calibration, chosen, ids or ExampleIds())
+    _check_overlap(validation, calibration, chosen)
 
 
 def same_sums(
@@ -70,30 +80,79 @@ def _check_reordered(
     rows: Sequence[int],
     ids: ExampleIds,
 ) -> None:
-    """Refuse calibration losses that are the validation losses in another order.
-
-    The losses of an example are compared together, of all configurations, for each risk and for
-    all risks at once.
-    """
-    seen, sealed = list(validation.risks.values()), list(calibration.risks.values())
-    if any(losses.values is None for losses in (*seen, *sealed)):
-        return
+    """Refuse calibration losses that are the validation losses in another order."""
     orders: list[tuple[Places, Places]] = []
     if ids.validation is not None and ids.calibration is not None:
         orders = list(product(orders_of(ids.validation), orders_of(ids.calibration)))
-    parts = [([one], [other]) for one, other in zip(seen, sealed, strict=True)]
-    for one, other in [*parts, (seen, sealed)]:
-        mine = patterns_of(_each_row(one, rows))
-        theirs = patterns_of(_each_row(other, range(calibration.n_configs)))
+    for names, mine, theirs in _patterns(validation, calibration, rows):
         in_an_order = any(np.array_equal(mine[v], theirs[c]) for v, c in orders)
         in_any = np.array_equal(np.sort(mine), np.sort(theirs))
         if (in_an_order and order_tells(mine)) or (in_any and counts_tell(mine)):
-            names = " and ".join(repr(losses.risk.name) for losses in one)
             raise LeakageError(
                 f"Validation and calibration must not share examples, but the losses of {names} "
                 f"are the same {len(mine)} in both, in another order. Split the data once, before "
                 f"anything is trained or chosen, and pass each part where it belongs."
             )
+
+
+def _check_overlap(
+    validation: ValidationLosses, calibration: CalibrationLosses, rows: Sequence[int]
+) -> None:
+    """Refuse calibration losses half of which are validation losses, with others or without some.
+
+    Of many configurations the first are compared.
+    """
+    for names, mine, theirs in _patterns(validation, calibration, rows[:_ROWS_COMPARED]):
+        refuse_shared(mine, theirs, names)
+
+
+def _patterns(
+    validation: ValidationLosses, calibration: CalibrationLosses, rows: Sequence[int]
+) -> Iterator[tuple[str, Patterns, Patterns]]:
+    """Put the losses of each example together, of some configurations, for each risk and for all
+    risks at once: the names of these, and the patterns of both splits.
+
+    There are none where losses are known by their sums alone. ``rows``: where the first
+    configurations of the calibration losses stand in the validation losses.
+    """
+    seen, sealed = list(validation.risks.values()), list(calibration.risks.values())
+    if any(losses.values is None for losses in (*seen, *sealed)):
+        return
+    parts = [([one], [other]) for one, other in zip(seen, sealed, strict=True)]
+    for one, other in parts if len(parts) == 1 else [*parts, (seen, sealed)]:
+        yield (
+            " and ".join(repr(losses.risk.name) for losses in one),
+            patterns_of(_each_row(one, rows), by_range=False),
+            patterns_of(_each_row(other, range(len(rows))), by_range=False),
+        )
+
+
+def check_order(seen: Patterns, fresh: Patterns) -> None:
+    """Refuse labels that come with the patterns of losses of validation examples, in their order.
+
+    As labels are drawn at random, any order of their losses is as likely as any other.
+    """
+    n = min(len(seen), len(fresh))
+    if np.array_equal(seen[:n], fresh[:n]) and order_tells(fresh[:n]):
+        raise LeakageError(
+            f"Labelled examples must not have been seen by the search, but the losses of the first "
+            f"{n:,} are those of the first validation examples. Label other examples."
+        )
+
+
+def refuse_shared(seen: Patterns, fresh: Patterns, names: str) -> None:
+    """Refuse examples half of which show the patterns of losses of examples that a search saw.
+
+    ``names``: of the risks, for the message.
+    """
+    if overlap_tells(seen, fresh):
+        shared = int(np.isin(fresh, seen).sum())
+        raise LeakageError(
+            f"Calibration examples must not have been seen by the search, but {shared:,} of "
+            f"{len(fresh):,} have the losses of validation examples in {names}, which other "
+            f"examples hardly would. Split the data once, before anything is trained or chosen, "
+            f"and calibrate on the other part."
+        )
 
 
 def _each_row(tables: Sequence[RiskLosses], rows: Sequence[int]) -> Iterator[FloatArray]:

@@ -1,4 +1,4 @@
-"""Whether two tables of losses are of the same examples, in whatever order these are listed."""
+"""Whether two tables of losses are of the same examples, or of many of the same."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,22 +14,26 @@ Patterns = npt.NDArray[np.uint64]
 """A number for each of m examples, equal where all their losses are equal, shape (m,)."""
 
 _RARE = np.log(1e9)  # what happens less often than once in 10^9 times is taken for no accident
+_STAKE = 3.0  # the logarithm of what a bet on an event returns; any number makes it a fair one
 _DIGITS = re.compile("([0-9]+)")
 
 
 def patterns_of(
-    rows: Iterable[npt.NDArray[Any]], kind: type[np.floating[Any]] = np.float64
+    rows: Iterable[npt.NDArray[Any]],
+    kind: type[np.floating[Any]] = np.float64,
+    *,
+    by_range: bool = True,
 ) -> Patterns:
     """Give each example a number that stands for its losses in all rows, each of shape (m,).
 
-    A row is measured by its range, so that its unit does not matter. The rows may come one by one,
-    and none is kept. ``kind``: the precision in which the losses were written.
+    The rows may come one by one, and none is kept. ``kind``: the precision in which the losses were
+    written; ``by_range``: whether a row is measured by its range, so that its unit does not matter.
     """
     found: Patterns = np.zeros(1, dtype=np.uint64)
     for row in rows:
         with np.errstate(over="ignore"):  # beyond the range of single precision all are alike
             losses = row.astype(kind).astype(np.float64)
-        finite = losses[np.isfinite(losses)]
+        finite = losses[np.isfinite(losses)] if by_range else losses[:0]
         low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
         scaled = ((losses - low) / (high - low or 1.0)).astype("<f4") + np.float32(0)
         scaled[np.isnan(scaled)] = np.nan  # one bit pattern for every NaN
@@ -60,6 +64,37 @@ def counts_tell(patterns: npt.NDArray[Any]) -> bool:
     """
     counts = _counts(patterns)
     return bool(_log_orders(counts) + xlogy(counts, counts / counts.sum()).sum() < -_RARE)
+
+
+def overlap_tells(seen: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> bool:
+    """Say whether two samples share half of the smaller one, which others hardly would.
+
+    Let two samples of k and of m independent examples be drawn from whatever two distributions. If
+    k and m were Poisson numbers, each of the n examples that show a pattern would lie in the first
+    sample with one probability. So the pattern occurs in both samples with probability at most
+    1 - 2^(1 - n), and equally often with probability at most (n choose n / 2) 2^-n, independently
+    of other patterns, and evidence exceeds log(10^9) at most once in 10^9 times. That k and m are
+    what they are has a probability of at least 1 / (e^2 sqrt(k m)). One column of 0/1 losses never
+    tells.
+    """
+    k, m = len(seen), len(fresh)
+    patterns, code = np.unique(np.concatenate([seen, fresh]), return_inverse=True)
+    one, other = (np.bincount(part, minlength=len(patterns)) for part in (code[:k], code[k:]))
+    if 2 * np.minimum(one, other).sum() < min(k, m):
+        return False
+    n = (one + other).astype(np.float64)
+    in_both = 1 - np.exp2(1 - n)
+    halved = np.exp(gammaln(n + 1) - 2 * gammaln(n / 2 + 1) - n * np.log(2))
+    equal = np.where(n % 2 == 0, halved, 0.0)
+    evidence = max(_evidence((one > 0) & (other > 0), in_both), _evidence(one == other, equal))
+    return bool(evidence > _RARE + np.log(2) + 2 + np.log(k * m) / 2)
+
+
+def _evidence(found: npt.NDArray[np.bool_], chance: npt.NDArray[np.float64]) -> float:
+    """Weigh that events were found against their chances, as the logarithm of a fair bet on them:
+    its mean is 1 where the events are independent and have these chances, and smaller with others.
+    """
+    return float((_STAKE * found - np.log1p(np.expm1(_STAKE) * chance)).sum())
 
 
 def _counts(patterns: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Sequence
 
-from riskpilot.common import exact, how_many
+from riskpilot.common import exact, how_many, on_its_side
 from riskpilot.guarantee import (
+    MOST_EXAMPLES,
     Certificate,
     Labelling,
     TestPlan,
@@ -82,7 +83,8 @@ def _risk_line(plan: TestPlan, result: TestResult, i: int, at: int) -> str:
     n, smallest = examples_behind(plan, result, i, at)
     value = "no value, as no calibration example counts for it"
     if result.n[at, i] > 0:
-        value = f"{result.means[at, i]:.4g} on {how_many(n, 'calibration example')}{smallest}"
+        mean = on_its_side(float(result.means[at, i]), risk.limit)
+        value = f"{mean} on {how_many(n, 'calibration example')}{smallest}"
     p = p_in_words(result.log_p[at, i], plan.aims[at])
     return f"  {risk.title}: {value}, limit {exact(risk.limit)}, p = {p}"
 
@@ -139,6 +141,11 @@ def _what_would_decide(plan: TestPlan, result: TestResult, i: int, at: int) -> s
     each = " in each group" if risk.needs_groups else ""
     if needed <= n:  # what passes hangs on more than the mean
         return f"it was close: about every second draw with this value would have passed{alone}"
+    if needed > MOST_EXAMPLES:
+        return (
+            f"no number of examples that anybody has would do{alone}: with this value it takes "
+            f"more than {MOST_EXAMPLES:,}{each}"
+        )
     return f"about {how_many(needed, 'example')}{each} with this value would have passed{alone}"
 
 

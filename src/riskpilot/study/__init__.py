@@ -16,7 +16,13 @@ from riskpilot.study.forecast import (
     gain_in_words,
     outlook_of,
 )
-from riskpilot.study.kept.attributes import PROBLEM_KEY, attributes_of, problem_of, settings_of
+from riskpilot.study.kept.attributes import (
+    PROBLEM_KEY,
+    WATCH_KEY,
+    attributes_of,
+    problem_of,
+    settings_of,
+)
 from riskpilot.study.kept.records import validation_of
 from riskpilot.study.kept.trials import Finished, finished, finished_among, split_trials
 from riskpilot.study.labels.calibration import Calibration
@@ -50,6 +56,7 @@ from riskpilot.study.workers import work
 
 __all__ = [
     "PROBLEM_KEY",
+    "WATCH_KEY",
     "Calibration",
     "FileColumns",
     "Finished",

@@ -10,8 +10,14 @@ from optuna.trial import FrozenTrial
 
 from riskpilot.common import canonical, plain_configs
 from riskpilot.errors import LossError, ProblemError, StudyError, shown
-from riskpilot.guarantee import Procedure, fixed_sequence
-from riskpilot.losses import Evaluation, LossMapping, check_unseen_ids, read_example_ids
+from riskpilot.guarantee import Procedure, fixed_sequence, is_whole
+from riskpilot.losses import (
+    Evaluation,
+    ExampleIds,
+    LossMapping,
+    check_unseen_ids,
+    read_example_ids,
+)
 from riskpilot.problem import Problem
 from riskpilot.selection import Selection
 from riskpilot.study.adopting import add_copy
@@ -19,19 +25,18 @@ from riskpilot.study.creation import create_study
 from riskpilot.study.kept.attributes import problem_of
 from riskpilot.study.kept.earlier import copy_earlier
 from riskpilot.study.kept.loss_store import store_of
-from riskpilot.study.kept.seen_ids import copy_seen, seen_ids
+from riskpilot.study.kept.seen_ids import copy_seen, keep_seen, seen_ids
 from riskpilot.study.kept.trial_losses import read_validation
 from riskpilot.study.kept.trials import finished
 from riskpilot.study.questions.asking import answer, settle
 from riskpilot.study.questions.question_ledger import ledger
+from riskpilot.study.questions.unshared import check_given
+from riskpilot.study.questions.used_ids import ORIGIN_KEY, check_unwatched
 from riskpilot.study.storages import storage_of
-from riskpilot.study.telling import Recorder
+from riskpilot.study.telling import LARGEST_NUMBER, Recorder
 
 Fresh = Callable[[FrozenTrial], LossMapping] | Mapping[int, LossMapping]
 """The losses of a finished trial on new examples: a function, or a mapping by trial number."""
-
-# What a study of a new sample says of the one that its trials come from.
-ORIGIN_KEY = "riskpilot:recertifies"
 
 
 def recertify(
@@ -42,6 +47,7 @@ def recertify(
     calibration_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
     problem: Problem | None = None,
     config: Mapping[str, Any] | None = None,
+    trial: int | None = None,
     procedure: Procedure = fixed_sequence,
     study_name: str | None = None,
     seed: int = 0,
@@ -52,8 +58,12 @@ def recertify(
     The trials, with their recorded validation losses, become a study of their own in the same
     storage, so that the new sample has a ledger of its own, and this is the first question to it.
     Where the examples are not fresh after all, because a study of the storage was asked about them
-    before, the ledger and the certificate say so; those that the study searched by are refused. No
-    example may be given that made somebody look: the labels that raised the alarm are spent.
+    before, the ledger and the certificate say so: by the losses of all of them, and by the ids of
+    any. Those that the study searched by are refused: by the ids of any, by the losses of all of
+    them, and by the losses of half of them where these tell, as real numbers and the 0/1 losses of
+    many trials do. Nothing tells 0/1 losses of few trials from fresh ones once a row is added or
+    missing. No example may be given that made somebody look: the labels that raised the alarm are
+    spent; those whose ids the watch in the study counted are refused.
 
     Parameters
     ----------
@@ -68,11 +78,15 @@ def recertify(
         same, but where the world has changed, they may order badly.
     calibration_ids : sequence, optional
         The identities of the fresh examples: one for each, no two alike, in the order of the
-        losses. None of them may be a validation example of the study.
+        losses. None of them may be a validation example of the study, or have been counted by the
+        watch in it. Where one is of an earlier question, this is a further question.
     problem : Problem, optional
         The study's problem with other limits or another delta.
     config : mapping, optional
         The parameters of the one trial to certify again; by default all trials are candidates.
+        Where several finished trials have them, ``trial`` says which of these models is meant.
+    trial : int, optional
+        The number of the one trial to certify again, such as ``certificate.trial``.
     procedure : Procedure, default fixed_sequence
         How several candidates are tested.
     study_name : str, optional
@@ -91,13 +105,13 @@ def recertify(
     Raises
     ------
     StudyError
-        If there is nothing to select from, or no trial has this configuration.
+        If there is nothing to select from, or no trial or several have this configuration.
     ProblemError
         If the problem is about other quantities than the study.
     LossError
         If losses are missing or cannot be used.
     LeakageError
-        If the examples are those by which the study searched.
+        If the examples are those by which the study searched, or that its watch counted.
 
     Examples
     --------
@@ -122,7 +136,10 @@ def recertify(
     seen = None if validation is None else _losses_of(validation, n_trials, "validation")
     ids = read_example_ids(calibration_ids, "calibration_ids")
     check_unseen_ids(ids, seen_ids(study), "Fresh examples")
-    trials = _candidates(study, config)
+    check_unwatched(study, ids)
+    trials = _candidates(study, config, trial)
+    if isinstance(calibration, Mapping):
+        check_given(study, stored, calibration)
     name = _free_name(study) if study_name is None else study_name
     again = create_study(
         asked, storage=storage_of(study), study_name=name, artifact_store=store_of(study)
@@ -134,11 +151,19 @@ def recertify(
         copy_earlier(study, again)
         copy_seen(study, again)
         recorder = Recorder(again, asked)
-        for trial in trials:
-            table = _recorded(study, stored, trial) if seen is None else seen(trial)
-            add_copy(study, trial, Evaluation(validation=table), again, recorder)
+        for each in trials:
+            table = _recorded(study, stored, each) if seen is None else seen(each)
+            add_copy(study, each, Evaluation(validation=table), again, recorder)
         settled = settle(again, procedure, None, 1.0, seed, smooth)
-        selection = answer(again, settled, procedure, _by_copy(fresh, trials), _say_nothing, ids)
+        keep_seen(again, ExampleIds(calibration=ids))
+
+        def searched(copies: Sequence[FrozenTrial]) -> list[tuple[optuna.Study, list[FrozenTrial]]]:
+            """Find the trials by whose validation losses the study searched."""
+            return [] if seen is None else [(study, [trials[copy.number] for copy in copies])]
+
+        selection = answer(
+            again, settled, procedure, _by_copy(fresh, trials), _say_nothing, ids, searched
+        )
     except BaseException:
         if not ledger(again):  # nothing was asked: no trace is needed
             optuna.delete_study(study_name=name, storage=storage_of(study))
@@ -193,29 +218,41 @@ def _losses_of(fresh: Fresh, n_trials: int, split: str) -> Callable[[FrozenTrial
     return find
 
 
-def _candidates(study: optuna.Study, config: Mapping[str, Any] | None) -> Sequence[FrozenTrial]:
-    """Find the trials to choose among: all that are finished, or the one of a configuration."""
-    trials = finished(study).trials
+def _candidates(
+    study: optuna.Study, config: Mapping[str, Any] | None, number: int | None
+) -> Sequence[FrozenTrial]:
+    """Find the trials to choose among: all that are finished, or the one that was named."""
     if config is not None and not isinstance(config, Mapping):
         raise StudyError(
             f"config is the configuration of one trial, a mapping of its parameters, but it is "
             f'{shown(config)}. Write config={{"depth": 3}}, or leave it out.'
         )
+    if number is not None and not is_whole(number, 0, LARGEST_NUMBER):
+        raise StudyError(
+            f"trial is the number of one trial of the study, but it is {shown(number)}. Write "
+            f"trial=certificate.trial, or leave it out."
+        )
+    trials = [one for one in finished(study).trials if number is None or one.number == number]
     if config is not None:
         (wanted,) = plain_configs([config], StudyError)
-        trials = [
-            trial
-            for trial, params in zip(
-                trials, plain_configs([t.params for t in trials], StudyError), strict=True
-            )
-            if canonical(params) == canonical(wanted)
-        ][:1]
+        every = plain_configs([one.params for one in trials], StudyError)
+        pairs = zip(trials, every, strict=True)
+        trials = [one for one, params in pairs if canonical(params) == canonical(wanted)]
     if not trials:
         which = "" if config is None else f" with the configuration {shown(dict(config))}"
+        which += "" if number is None else f" with the number {number}"
         raise StudyError(
             f"There is nothing to certify again: no finished trial of the study "
-            f"{study.study_name!r} with its losses{which}. Name the configuration of one of its "
-            f"trials, or leave it out."
+            f"{study.study_name!r} with its losses{which}. Name one of its trials, or leave that "
+            f"out."
+        )
+    if config is not None and len(trials) > 1:
+        numbers = shown([one.number for one in trials], 80)
+        raise StudyError(
+            f"A promise is about one model, but several trials of the study {study.study_name!r} "
+            f"have the configuration {shown(dict(config))}: {numbers}. Say which: "
+            f"trial={trials[0].number}, or trial=certificate.trial; on the command line, --trial "
+            f"{trials[0].number}."
         )
     return trials
 

@@ -32,7 +32,7 @@ from riskpilot.study.storages import (
     trial_with_number,
 )
 
-_LARGEST_NUMBER = 2**31 - 1  # of a trial; a database keeps no larger one
+LARGEST_NUMBER = 2**31 - 1  # of a trial; a database keeps no larger one
 
 
 def tell(
@@ -202,7 +202,7 @@ def _running(study: optuna.Study, trial: optuna.Trial | int) -> FrozenTrial:
     """Return a running trial of the study, which is given by itself or by its number."""
     if isinstance(trial, optuna.Trial):
         found: FrozenTrial | None = get_trial(study, trial) if trial.study == study else None
-    elif is_whole(trial, 0, _LARGEST_NUMBER):
+    elif is_whole(trial, 0, LARGEST_NUMBER):
         found = trial_with_number(study, int(trial))
     else:
         raise StudyError(

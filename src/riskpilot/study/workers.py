@@ -153,6 +153,7 @@ def _one_trial(
     one for dead and finished its trial.
     """
     asked: list[optuna.Trial] = []
+    ended: list[FrozenTrial] = []
 
     def unless_surplus(trial: optuna.Trial) -> tuple[float, ...]:
         asked.append(trial)
@@ -164,8 +165,11 @@ def _one_trial(
             raise optuna.TrialPruned("other workers have begun the last trials")
         return run(trial)
 
+    def keep(_: optuna.Study, trial: FrozenTrial) -> None:
+        ended.append(trial)
+
     try:
-        study.optimize(unless_surplus, n_trials=1, callbacks=list(callbacks))
+        study.optimize(unless_surplus, n_trials=1, callbacks=[keep, *callbacks])
     except StorageUnreachableError:
         raise
     except (AssertionError, ValueError, optuna.exceptions.UpdateFinishedTrialError):
@@ -175,10 +179,9 @@ def _one_trial(
             raise
         logger.warning("Trial %d was finished by another worker meanwhile", asked[0].number)
         return None
-    ended = get_trial(study, asked[0])
-    if was_stopped(ended):
+    if was_stopped(ended[0]):
         return TrialState.COMPLETE
-    return None if ended.state == TrialState.PRUNED else ended.state
+    return None if ended[0].state == TrialState.PRUNED else ended[0].state
 
 
 def _is_later(trial: FrozenTrial, number: int) -> bool:

@@ -88,7 +88,7 @@ def save_losses(
     if path.suffix.lower() != ".npz":
         raise TableError(
             f"Losses are written as an .npz file, but the name is {str(path)!r}. "
-            f"Call it {path.with_suffix('.npz').name!r}."
+            f"Call it '{path.stem or 'losses'}.npz'."
         )
     arrays: dict[str, Array] = {}
     for split, losses in (("validation", validation), ("calibration", calibration)):

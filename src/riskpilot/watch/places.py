@@ -7,9 +7,18 @@ from pathlib import Path
 
 import optuna
 
-from riskpilot.common import parse, reason_of, shown_safely, signed_files
+from riskpilot.common import (
+    check_replaceable,
+    kept_in,
+    other_than_file,
+    parse,
+    reason_of,
+    shown_safely,
+    signed_files,
+)
 from riskpilot.errors import CertificateError, shown
 from riskpilot.study import (
+    WATCH_KEY,
     attributes_of,
     exclusive,
     file_lock,
@@ -17,7 +26,7 @@ from riskpilot.study import (
     open_study,
 )
 
-_KEY = "riskpilot:watch"
+_STATE = "the state of a watch"  # what a file with a watch is, in words
 
 
 class Place(ABC):
@@ -45,9 +54,8 @@ class Place(ABC):
         """Refuse to write over a watch that is not the one with this digest."""
         if not self.exists():
             return
-        text = self.read()
-        found = _digest_in(text)
-        if found != expected or (found is None and text):  # an empty file is free
+        found = _digest_in(self.read())
+        if found is None or found != expected:
             raise CertificateError(
                 f"A watch is saved over itself alone, but what lies in {self.name} is not what "
                 f"this one was loaded from or saved as: another process went on with it, or it is "
@@ -70,10 +78,11 @@ class FilePlace(Place):
         return signed_files.load(self._path, "watch")
 
     def write(self, text: str) -> None:
-        signed_files.save(self._path, text, "watch", renewed="the state of a watch")
+        signed_files.save(self._path, text, "watch", renewed=_STATE)
 
     @contextmanager
     def held(self) -> Iterator[Place]:
+        self._check_place()  # no lock is laid beside what the watch has nothing to do with
         try:
             lock = file_lock(self._path, "watch")
         except (OSError, ValueError) as error:
@@ -84,6 +93,18 @@ class FilePlace(Place):
         with lock:
             yield self
 
+    def _check_place(self) -> None:
+        """Refuse what is there and is no watch, and places where other things are kept."""
+        check_replaceable(self._path, "watch", CertificateError, renewed=_STATE)
+        kind = other_than_file(self._path)
+        if kind is None and self.exists() and kept_in(self._path) != _STATE:
+            kind = "something else"
+        if kind is not None:
+            raise CertificateError(
+                f"A watch is kept in a file of its own, but {shown_safely(self._path)} is {kind}. "
+                f'Name another file: "watch.json".'
+            )
+
 
 class StudyPlace(Place):
     """An attribute of a study."""
@@ -93,10 +114,10 @@ class StudyPlace(Place):
         self.name = f"the study {study.study_name!r}"
 
     def exists(self) -> bool:
-        return _KEY in attributes_of(self._study)
+        return WATCH_KEY in attributes_of(self._study)
 
     def read(self) -> str:
-        text = attributes_of(self._study).get(_KEY)
+        text = attributes_of(self._study).get(WATCH_KEY)
         if not isinstance(text, str):
             raise CertificateError(
                 f"There is no watch in {self.name}. Begin one: Watch(certificate), then "
@@ -105,7 +126,7 @@ class StudyPlace(Place):
         return text
 
     def write(self, text: str) -> None:
-        self._study.set_user_attr(_KEY, text)
+        self._study.set_user_attr(WATCH_KEY, text)
 
     @contextmanager
     def held(self) -> Iterator[Place]:

@@ -26,14 +26,13 @@ from riskpilot.common import (
 )
 from riskpilot.errors import CertificateError, ProblemError, RiskpilotError, shown
 from riskpilot.guarantee import VERSIONS, Certificate, check_certificate, stamp
-from riskpilot.losses import check_judged
+from riskpilot.losses import Seen, check_judged
 from riskpilot.problem import Problem
 from riskpilot.watch.blocks import Block
 from riskpilot.watch.capital import Accounts
 from riskpilot.watch.history import History, no_history
 from riskpilot.watch.promises import Promise, Stream, promises_of
 from riskpilot.watch.rule import Rule, make_rule
-from riskpilot.watch.seen import Seen
 from riskpilot.watch.state import State, begin, from_dict, to_dict
 
 SCHEMA = "riskpilot-watch-file/1"

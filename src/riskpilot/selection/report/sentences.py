@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from riskpilot import common
-from riskpilot.common import bound_in_words, exact
+from riskpilot.common import bound_in_words, exact, on_its_side
 from riskpilot.guarantee import groups_in_words
 from riskpilot.problem import Risk
 from riskpilot.selection.verdict import Selection
@@ -50,8 +50,12 @@ def plain(value: Any) -> str:
 
 
 def amount(risk: Risk, value: float) -> str:
-    """Write a measured share of examples in percent, any other loss in its units."""
-    return _spaced(f"{100 * value:.4g}%") if _is_share(risk) else f"{value:.4g}"
+    """Write a measured share of examples in percent, any other loss in its units, so that its side
+    of the limit is seen."""
+    assert risk.limit is not None
+    if not _is_share(risk):
+        return on_its_side(value, risk.limit)
+    return _spaced(f"{on_its_side(100 * value, 100 * risk.limit)}%")
 
 
 def limit_amount(risk: Risk, value: float) -> str:

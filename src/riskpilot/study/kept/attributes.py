@@ -31,6 +31,7 @@ LEDGER_KEY = "riskpilot:ledger"
 LABELS_KEY = "riskpilot:labels:"
 ERROR_KEY = "riskpilot:error"
 SAFE_KEY = "riskpilot:safe"
+WATCH_KEY = "riskpilot:watch"
 # With the number of a trial behind it: where calibration losses are that were made after the end of
 # that trial. A finished trial takes no more attributes, so that the study keeps them.
 CALIBRATION_KEY = "riskpilot:calibration:"

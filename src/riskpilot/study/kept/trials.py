@@ -10,6 +10,7 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.study.kept.records import Record, any_record_of, has_record, record_of
+from riskpilot.study.kept.remembered import Remembered
 from riskpilot.study.kept.stopped import was_stopped
 from riskpilot.study.storages import trials_of
 
@@ -134,9 +135,12 @@ def has_losses(trial: FrozenTrial) -> bool:
     return trial.state == TrialState.COMPLETE and has_record(trial)
 
 
-def was_evaluated(trial: FrozenTrial) -> bool:
+def _was_evaluated(trial: FrozenTrial) -> bool:
     """Tell whether the search learns from a trial: it carries losses, or was stopped in a race."""
     return has_losses(trial) or was_stopped(trial)
+
+
+was_evaluated = Remembered(_was_evaluated)
 
 
 def nothing_new(

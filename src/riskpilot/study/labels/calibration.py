@@ -292,7 +292,7 @@ class Calibration:
         if batch is None:
             return
         after = self._progress.add(batch.table, batch.candidates)  # refused before it is written
-        self._searched.check_batch(after, batch)
+        self._searched.check_batch(self._progress, after, batch)
         if self._study is not None:
             self._use = keep_batch(self._study, self._question, self._n_batches, batch, after.fresh)
         self._progress = after

@@ -1,10 +1,15 @@
 """What a search has looked at: no label, and no fresh example of a judge, is of it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
+import numpy as np
 import optuna
+from optuna.trial import FrozenTrial
 
+from riskpilot.common import Array, BoolArray
+from riskpilot.errors import StudyError
 from riskpilot.guarantee import Progress
 from riskpilot.losses import (
     IDS,
@@ -14,11 +19,15 @@ from riskpilot.losses import (
     ValidationLosses,
     calibration_losses,
     check_disjoint,
+    check_order,
     check_unseen,
     check_unseen_ids,
     parted,
+    patterns_of,
+    refuse_shared,
 )
 from riskpilot.selection import FrozenPlan
+from riskpilot.study.as_tables import validation_table
 from riskpilot.study.kept.earlier import earlier_of
 from riskpilot.study.kept.seen_ids import seen_ids
 from riskpilot.study.labels.kept import Batch
@@ -29,13 +38,15 @@ from riskpilot.study.questions.asking import Settled
 class Searched:
     """The validation examples by which candidates were found.
 
-    ``validation``: their losses; ``ids``: theirs and those of the studies before, where known;
-    ``digests``: by risk, of validation losses of the study that this one was started from.
+    ``validation``: their losses, or their sums alone; ``ids``: theirs and those of the studies
+    before, where known; ``digests``: by risk, of validation losses of the study that this one was
+    started from; ``read``: returns the losses of the candidates, as they were given, by risk.
     """
 
     validation: ValidationLosses
     ids: TextArray | None
     digests: Mapping[str, Collection[str]]
+    read: Callable[[], Mapping[str, Array]]
 
     def check_fresh(self, fresh: FreshScores | None) -> None:
         """Refuse fresh examples of a judge by which the search went: the candidates were chosen
@@ -43,10 +54,11 @@ class Searched:
         if fresh is not None:
             check_unseen_ids(fresh.ids, self.ids, "Fresh examples of a judge")
 
-    def check_batch(self, progress: Progress, batch: Batch) -> None:
+    def check_batch(self, before: Progress, progress: Progress, batch: Batch) -> None:
         """Refuse a batch of labels of validation examples; ``progress``: with the batch.
 
-        Losses are compared once there are as many as validation examples.
+        Losses are compared once there are as many as validation examples, and whenever a candidate
+        passes.
         """
         check_unseen_ids(batch.table.get(IDS), self.ids, "Labelled examples")
         k = self.validation.n_examples
@@ -55,24 +67,55 @@ class Searched:
             for position in batch.candidates:
                 row = progress.plan.order[position]
                 check_disjoint(self.validation, _losses(progress, position, k), [row])
+        self._check_passed(progress, progress.passed & ~before.passed)
 
     def check_labels(self, progress: Progress) -> None:
-        """Refuse labels that are all the examples by which an earlier study searched."""
+        """Refuse labels that are the examples by which this study searched, or an earlier one."""
+        self._check_passed(progress, progress.passed)
         if not self.digests:
             return
         for position, n in enumerate(map(int, progress.labels)):
             if n:
                 check_unseen(_losses(progress, position, n), self.digests)
 
+    def _check_passed(self, progress: Progress, passed: BoolArray) -> None:
+        """Refuse the labels by which candidates passed, where the search has seen their losses.
+
+        The losses of an example are compared together, of all candidates that have got them.
+        """
+        names = progress.plan.problem.names
+        if not passed.any() or not set(names) <= self.read().keys():
+            return
+        for n in np.unique(progress.labels[passed]).tolist():
+            rows = np.flatnonzero(progress.labels >= n)
+            seen, fresh = (
+                patterns_of((table[name][row] for name in names for row in rows), by_range=False)
+                for table in (self.read(), progress.table)
+            )
+            check_order(seen, fresh[:n])
+            refuse_shared(seen, fresh[:n], " and ".join(map(repr, names)))
+
 
 def searched_by(source: Settled | FrozenPlan, study: optuna.Study | None) -> Searched:
     """Say what the search of a study looked at, or the one that led to a frozen plan."""
-    if study is None:
-        ids = source.ids if isinstance(source, FrozenPlan) else None
-        return Searched(source.validation, ids, {})
+    order = source.question.plan.order
+    if isinstance(source, FrozenPlan):
+        given = {n: v[list(order)] for n, v in source.given.items() if n in source.problem.names}
+        return Searched(source.validation, source.ids, {}, lambda: given)
+    assert study is not None
     earlier = earlier_of(study)
     digests = {} if earlier is None else earlier.digests
-    return Searched(source.validation, seen_ids(study), digests)
+    trials = [source.trials[row] for row in order]
+    read = cache(lambda: _validation(study, trials))
+    return Searched(source.validation, seen_ids(study), digests, read)
+
+
+def _validation(study: optuna.Study, trials: Sequence[FrozenTrial]) -> dict[str, Array]:
+    """Read the validation losses of trials; nothing where they are no longer at hand."""
+    try:
+        return validation_table(study, trials)
+    except StudyError:
+        return {}
 
 
 def _losses(progress: Progress, position: int, n: int) -> CalibrationLosses:

@@ -24,29 +24,27 @@ from riskpilot.guarantee import (
     run_test,
 )
 from riskpilot.losses import (
-    CalibrationLosses,
     ExampleIds,
     JudgeMapping,
     TextArray,
     ValidationLosses,
     calibration_losses,
-    check_disjoint,
     judged_risks,
     read_fresh,
     read_judge,
     same_sums,
-    validation_losses,
 )
 from riskpilot.problem import Problem
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
 from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.judges import JUDGE, judged_in, read_judges
 from riskpilot.study.kept.records import any_record_of, check_size, validation_of
-from riskpilot.study.kept.trial_losses import joined, read_calibration, read_validation
+from riskpilot.study.kept.trial_losses import joined, read_calibration
 from riskpilot.study.kept.trials import finished, space_of
 from riskpilot.study.questions.made_losses import Calibrate, forget_losses, make_losses
 from riskpilot.study.questions.question_ledger import enter, ledger, note_outcome
 from riskpilot.study.questions.stored_space import space_as_json
+from riskpilot.study.questions.unshared import Searched, check_unshared
 from riskpilot.study.sampler import search_snapshot
 from riskpilot.study.smoothing import smoothed_risks
 
@@ -137,10 +135,12 @@ def answer(
     calibrate: Calibrate | None,
     say: Callable[..., None],
     ids: TextArray | None = None,
+    searched: Searched = lambda candidates: (),
 ) -> Selection:
     """Open calibration data, and answer a question that was settled.
 
-    ``say``: shows the steps; ``ids``: of the calibration examples, where they are known.
+    ``say``: shows the steps; ``ids``: of the calibration examples, where they are known;
+    ``searched``: finds the trials of other studies whose search led to the candidates.
     """
     question, trials = settled.question, settled.trials
     tested = question.plan.problem
@@ -154,7 +154,9 @@ def answer(
         given = joined(tested, tables, len(candidates))
         opened = calibration_losses(tested, given)
         ExampleIds(calibration=ids).check_size("calibration", opened.n_examples)
-        _check_reordered(study, settled, candidates, opened)
+        alike = same_sums(settled.validation, opened, question.plan.order)
+        for where, theirs in ((study, candidates), *searched(candidates)):
+            check_unshared(where, theirs, opened, needed=alike)
     except (LossError, LeakageError):
         forget_losses(study, candidates, made)
         raise
@@ -168,24 +170,6 @@ def answer(
     selection = conclude(question, settled.validation, result, use, background(study, settled))
     note_outcome(study, selection.certificate)
     return selection
-
-
-def _check_reordered(
-    study: optuna.Study,
-    settled: "Settled",
-    candidates: Sequence[FrozenTrial],
-    opened: CalibrationLosses,
-) -> None:
-    """Refuse calibration losses that are those of the validation examples in another order.
-
-    Validation losses are read from the store only where their sums leave that open.
-    """
-    if not same_sums(settled.validation, opened, settled.question.plan.order):
-        return
-    problem = opened.problem
-    tables = (read_validation(study, problem, trial) for trial in candidates)
-    seen = validation_losses(problem, joined(problem, tables, len(candidates)))
-    check_disjoint(seen, opened)
 
 
 def seal(

@@ -33,6 +33,7 @@ from riskpilot.guarantee import (
 from riskpilot.losses import LossMapping, TextArray
 from riskpilot.study.kept.attributes import LEDGER_KEY, attributes_of, require_study
 from riskpilot.study.questions.known_rows import known_rows
+from riskpilot.study.questions.used_ids import asked_about
 from riskpilot.study.storages import exclusive, storage_of
 
 _HEAD_KEY = f"{LEDGER_KEY}:head"
@@ -167,7 +168,7 @@ def enter(
             **asked,
             "calibration": losses,
             "rows": rows,
-            "elsewhere": _asked_elsewhere(study, rows),
+            "elsewhere": _asked_elsewhere(study, rows, ids),
             "answers": {name: outcome["digest"] for name, outcome in answers.items()},
             **stamp(),
             "previous": entries[-1]["digest"] if entries else "",
@@ -350,9 +351,12 @@ def _check_calibration(study: optuna.Study, entry: Mapping[str, Any], losses: st
         )
 
 
-def _asked_elsewhere(study: optuna.Study, rows: Sequence[str]) -> list[dict[str, Any]]:
-    """Find questions of the storage's other studies to some of the same losses, oldest first."""
-    found = []
+def _asked_elsewhere(
+    study: optuna.Study, rows: Sequence[str], ids: TextArray | None
+) -> list[dict[str, Any]]:
+    """Find questions of the storage's other studies to some of the same losses, oldest first; and
+    of studies of the same candidates those to some of the same examples."""
+    found, shared = [], asked_about(study, ids)
     for other in storage_of(study).get_all_studies():
         entries = other.user_attrs.get(LEDGER_KEY, [])
         if other.study_name == study.study_name or not isinstance(entries, list):
@@ -362,6 +366,6 @@ def _asked_elsewhere(study: optuna.Study, rows: Sequence[str]) -> list[dict[str,
                 _ENTRY(entry, "")
             except ShapeError:
                 continue  # a changed ledger is refused when its own study is asked
-            if not set(rows).isdisjoint(entry["rows"]):
+            if other.study_name in shared or not set(rows).isdisjoint(entry["rows"]):
                 found.append((entry["created"], other.study_name, entry["use"], entry["digest"]))
     return [{"study": name, "use": use, "digest": digest} for _, name, use, digest in sorted(found)]

@@ -246,6 +246,7 @@ class AdaptedStorage(RDBStorage):
 _MAJOR_VERSION = 5
 # The tables that riskpilot's SQL statements name, with all of their columns.
 _COLUMNS = {
+    "studies": "study_id study_name",
     "trials": "trial_id number study_id state datetime_start datetime_complete",
     "trial_params": "param_id trial_id param_name param_value distribution_json",
     "trial_values": "trial_value_id trial_id objective value value_type",
@@ -258,7 +259,6 @@ _COLUMNS = {
 }
 # All tables that Optuna makes.
 TABLES = frozenset(_COLUMNS) | {
-    "studies",
     "study_directions",
     "study_system_attributes",
     "version_info",

@@ -179,7 +179,15 @@ def clear_errors() -> Iterator[None]:
 
 
 @contextmanager
-def autocommit(engine: sqlalchemy.Engine) -> Iterator[sqlalchemy.Connection]:
-    """Open a connection on which every statement is a transaction of its own."""
-    with clear_errors(), engine.connect() as connection:
-        yield connection.execution_options(isolation_level="AUTOCOMMIT")
+def one_statement(engine: sqlalchemy.Engine) -> Iterator[sqlalchemy.Connection]:
+    """Open a connection for one statement, which is a transaction of its own."""
+    with clear_errors():
+        if engine.dialect.name == "sqlite":
+            # Another mode of the connection would make SQLite forget its prepared statements, and
+            # to prepare one takes longer than to execute it.
+            with engine.begin() as connection:
+                yield connection
+        else:
+            # A server would be asked to begin and to end a transaction as well.
+            with engine.connect() as connection:
+                yield connection.execution_options(isolation_level="AUTOCOMMIT")

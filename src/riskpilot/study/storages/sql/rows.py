@@ -10,25 +10,21 @@ import sqlalchemy
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.study.storages.reading import DAMAGES, damaged_trial, read_distribution
-from riskpilot.study.storages.sql.statements import TrialQueries
 
+_HEADS = ("trial", "study")  # the kinds of rows that are no part of a trial
 _NUMBERS = {"INF_POS": math.inf, "INF_NEG": -math.inf, "NAN": math.nan}
 
 
 def read_trials(
-    connection: sqlalchemy.Connection, queries: TrialQueries, values: dict[str, Any]
-) -> list[FrozenTrial]:
-    """Read trials with all their parts.
-
-    The trials are read before their parts, because a trial that is finished has all its parts. In
-    the other order a trial could be finished in between, and be taken for one with few parts.
-    """
-    trials = connection.execute(queries.trials, values).all()
-    parts = connection.execute(queries.parts, values).all() if trials else []
+    connection: sqlalchemy.Connection, query: Any, values: dict[str, Any]
+) -> list[FrozenTrial] | None:
+    """Read trials with all their parts, in the order of their ids; None where there is no row."""
+    rows = connection.execute(query, values).all()
     of_trial: defaultdict[int, list[Any]] = defaultdict(list)
-    for part in sorted(parts, key=lambda part: part[2]):
-        of_trial[part[1]].append(part)
-    return [_checked(trial, of_trial[trial.trial_id]) for trial in trials]
+    for row in sorted((row for row in rows if row[0] not in _HEADS), key=lambda row: row[2]):
+        of_trial[row[1]].append(row)
+    trials = sorted((row for row in rows if row[0] == "trial"), key=lambda row: row[1])
+    return [_checked(trial, of_trial[trial[1]]) for trial in trials] if rows else None
 
 
 def _checked(trial: Any, parts: list[Any]) -> FrozenTrial:
@@ -36,7 +32,7 @@ def _checked(trial: Any, parts: list[Any]) -> FrozenTrial:
     try:
         return _frozen(trial, parts)
     except DAMAGES as error:
-        raise damaged_trial(error, trial.number) from error
+        raise damaged_trial(error, trial[2]) from error
 
 
 def value_row(trial_id: int, objective: int, value: float) -> dict[str, Any]:
@@ -49,18 +45,19 @@ def value_row(trial_id: int, objective: int, value: float) -> dict[str, Any]:
 
 def _frozen(trial: Any, parts: list[Any]) -> FrozenTrial:
     """Put a trial together from its row and the rows of its parts."""
+    _, trial_id, trial_number, state, _, _, begun, ended = trial
     by_kind: defaultdict[str, list[Any]] = defaultdict(list)
-    for kind, _, _, name, number, text in parts:
+    for kind, _, _, name, number, text, _, _ in parts:
         by_kind[kind].append((name, number, text))
     distributions = {name: read_distribution(text) for name, _, text in by_kind["param"]}
     values = {int(name): _number(number, text) for name, number, text in by_kind["value"]}
     return FrozenTrial(
-        number=trial.number,
-        state=TrialState[trial.state],
+        number=trial_number,
+        state=TrialState[state],
         value=None,
         values=[values[objective] for objective in sorted(values)] or None,
-        datetime_start=_local(trial.datetime_start),
-        datetime_complete=_local(trial.datetime_complete),
+        datetime_start=_local(begun),
+        datetime_complete=_local(ended),
         params={
             name: distributions[name].to_external_repr(_as_number(name, number))
             for name, number, _ in by_kind["param"]
@@ -71,7 +68,7 @@ def _frozen(trial: Any, parts: list[Any]) -> FrozenTrial:
         intermediate_values={
             int(name): _number(number, text) for name, number, text in by_kind["step"]
         },
-        trial_id=trial.trial_id,
+        trial_id=trial_id,
     )
 
 

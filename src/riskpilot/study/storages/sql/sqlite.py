@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
@@ -12,7 +12,10 @@ from riskpilot.study.storages import locks
 from riskpilot.study.storages.location import file_of
 from riskpilot.study.storages.locks import file_lock
 from riskpilot.study.storages.optuna_internals import NewParam
+from riskpilot.study.storages.sql import statements
+from riskpilot.study.storages.sql.connections import clear_errors
 from riskpilot.study.storages.sql.patient import PatientStorage
+from riskpilot.study.storages.sql.rows import read_trials
 from riskpilot.study.storages.sql.storage import SqlStorage
 
 _threads = threading.Lock()
@@ -35,7 +38,18 @@ class _QueueOfWriters(SqlStorage):
 
     def add_trial(self, study_id: int, template_trial: FrozenTrial | None) -> FrozenTrial:
         with self.turn():
-            return super().add_trial(study_id, template_trial)
+            added = self.begin_trial(study_id) if template_trial is None else None
+            return added or super().add_trial(study_id, template_trial)
+
+    def begin_trial(self, study_id: int) -> FrozenTrial | None:
+        """Add a new trial that runs, and return it; None where there is no such study."""
+        given = {"study": study_id, "now": datetime.now(UTC).replace(tzinfo=None)}
+        with clear_errors(), self.engine.begin() as connection:
+            added = connection.execute(statements.ADD_TRIAL_TO_SQLITE, given)
+            if not added.rowcount:
+                return None
+            found = read_trials(connection, statements.TRIALS_BY_ID, {"ids": [added.lastrowid]})
+        return found[0] if found else None
 
     def add_param(self, trial_id: int, param: NewParam) -> None:
         with self.turn():

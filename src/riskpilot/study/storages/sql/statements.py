@@ -1,55 +1,53 @@
 """The SQL statements, in words that SQLite and PostgreSQL both understand."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy
 from optuna.trial import TrialState
 
 # --- reading -------------------------------------------------------------------------------------
 
-# All parts of a trial in one form: kind, trial, position among its rows, name, number, text.
-_PARTS = (
-    "SELECT 'param', trial_id, param_id, param_name, param_value, distribution_json"
+# A trial and all its parts in one form: kind, trial, position among its rows, name, number, text,
+# begin and end. One statement sees one moment, so that a trial that is finished has all its parts.
+_ROWS = (
+    "SELECT 'trial' AS kind, trial_id, number AS position, CAST(state AS VARCHAR) AS name,"
+    " NULL AS number, NULL AS text, datetime_start AS begun, datetime_complete AS ended"
+    " FROM trials",
+    "SELECT 'param', trial_id, param_id, param_name, param_value, distribution_json, NULL, NULL"
     " FROM trial_params",
     "SELECT 'value', trial_id, trial_value_id, CAST(objective AS VARCHAR), value,"
-    " CAST(value_type AS VARCHAR) FROM trial_values",
-    "SELECT 'user', trial_id, trial_user_attribute_id, key, NULL, value_json"
+    " CAST(value_type AS VARCHAR), NULL, NULL FROM trial_values",
+    "SELECT 'user', trial_id, trial_user_attribute_id, key, NULL, value_json, NULL, NULL"
     " FROM trial_user_attributes",
-    "SELECT 'system', trial_id, trial_system_attribute_id, key, NULL, value_json"
+    "SELECT 'system', trial_id, trial_system_attribute_id, key, NULL, value_json, NULL, NULL"
     " FROM trial_system_attributes",
     "SELECT 'step', trial_id, trial_intermediate_value_id, CAST(step AS VARCHAR),"
-    " intermediate_value, CAST(intermediate_value_type AS VARCHAR) FROM trial_intermediate_values",
+    " intermediate_value, CAST(intermediate_value_type AS VARCHAR), NULL, NULL"
+    " FROM trial_intermediate_values",
+)
+# That a study has nothing new is something else than that there is no such study.
+_STUDY = (
+    "SELECT 'study', NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM studies WHERE study_id = :study"
 )
 
 
-class TrialQueries(NamedTuple):
-    """Two queries about the same trials: one for the trials, one for their parts."""
-
-    trials: Any
-    parts: sqlalchemy.TextClause
-
-
-def _with_ids(statement: str) -> sqlalchemy.TextClause:
-    """Return a statement whose ``:ids`` takes a list."""
-    return sqlalchemy.text(statement).bindparams(sqlalchemy.bindparam("ids", expanding=True))
-
-
-def _queries(which: str) -> TrialQueries:
-    """Write the queries for the trials that a condition selects."""
-    trials = _with_ids(
-        "SELECT trial_id, number, CAST(state AS VARCHAR) AS state, datetime_start,"
-        f" datetime_complete FROM trials WHERE {which} ORDER BY trial_id"
-    ).columns(datetime_start=sqlalchemy.DateTime, datetime_complete=sqlalchemy.DateTime)
-    inside = f" WHERE trial_id IN (SELECT trial_id FROM trials WHERE {which})"
-    return TrialQueries(trials, _with_ids(" UNION ALL ".join(part + inside for part in _PARTS)))
+def _query(which: str, *more: str) -> Any:
+    """Write the query for the trials that a condition on their ids selects; ``:ids`` is a list."""
+    selects = [f"{rows} WHERE trial_id IN {which}" for rows in _ROWS]
+    return (
+        sqlalchemy.text(" UNION ALL ".join([*selects, *more]))
+        .bindparams(sqlalchemy.bindparam("ids", expanding=True))
+        .columns(begun=sqlalchemy.DateTime, ended=sqlalchemy.DateTime)
+    )
 
 
 # Two conditions joined by OR would make a database look at every trial of the study.
-TRIALS_OF_STUDY = _queries(
-    "trial_id IN (SELECT trial_id FROM trials WHERE study_id = :study AND trial_id > :after"
-    " UNION SELECT trial_id FROM trials WHERE study_id = :study AND trial_id IN :ids)"
+TRIALS_OF_STUDY = _query(
+    "(SELECT trial_id FROM trials WHERE study_id = :study AND trial_id > :after"
+    " UNION SELECT trial_id FROM trials WHERE study_id = :study AND trial_id IN :ids)",
+    _STUDY,
 )
-TRIALS_BY_ID = _queries("trial_id IN :ids")
+TRIALS_BY_ID = _query(":ids")
 
 STUDY_ATTRIBUTES = sqlalchemy.text(
     "SELECT key, value_json FROM study_user_attributes WHERE study_id = :study"
@@ -77,6 +75,13 @@ HEARTBEATS = {
 
 _NOT_FINISHED = "state IN ('RUNNING', 'WAITING')"
 
+# Trials are counted and the next one is added in one statement, between whose parts SQLite lets
+# nobody else write. PostgreSQL would count before it waits for another worker.
+ADD_TRIAL_TO_SQLITE = sqlalchemy.text(
+    "INSERT INTO trials (number, study_id, state, datetime_start)"
+    " SELECT (SELECT COUNT(*) FROM trials WHERE study_id = :study), study_id, 'RUNNING', :now"
+    " FROM studies WHERE study_id = :study"
+).bindparams(sqlalchemy.bindparam("now", type_=sqlalchemy.DateTime))
 SET_HEARTBEAT = sqlalchemy.text(
     "INSERT INTO trial_heartbeats (trial_id, heartbeat) VALUES (:trial, CURRENT_TIMESTAMP)"
     " ON CONFLICT (trial_id) DO UPDATE SET heartbeat = CURRENT_TIMESTAMP"

@@ -22,7 +22,7 @@ from sqlalchemy.exc import IntegrityError
 from riskpilot.study.storages.optuna_internals import AdaptedStorage, NewParam
 from riskpilot.study.storages.patience import Patience
 from riskpilot.study.storages.sql import statements
-from riskpilot.study.storages.sql.connections import autocommit, clear_errors, new_patience
+from riskpilot.study.storages.sql.connections import clear_errors, new_patience, one_statement
 from riskpilot.study.storages.sql.rows import read_trials, value_row
 
 # Databases limit the number of values in a statement. More unfinished trials are left to Optuna.
@@ -48,7 +48,7 @@ class SqlStorage(AdaptedStorage):
         return self.grace_period or 2 * self.heartbeat_interval
 
     def get_study_user_attrs(self, study_id: int) -> dict[str, Any]:
-        with autocommit(self.engine) as connection:
+        with one_statement(self.engine) as connection:
             rows = connection.execute(statements.STUDY_ATTRIBUTES, {"study": study_id}).all()
         if not rows:  # no attributes, or no such study
             return super().get_study_user_attrs(study_id)
@@ -65,7 +65,7 @@ class SqlStorage(AdaptedStorage):
     def set_attribute(self, kind: str, trial_id: int, key: str, value: Any) -> bool:
         """Write an attribute of a trial, and tell whether there is such a trial to write to."""
         given = {"trial": trial_id, "key": key, "value": json.dumps(value)}
-        with autocommit(self.engine) as connection:
+        with one_statement(self.engine) as connection:
             return bool(connection.execute(statements.SET_ATTRIBUTE[kind], given).rowcount)
 
     def add_param(self, trial_id: int, param: NewParam) -> None:
@@ -82,7 +82,7 @@ class SqlStorage(AdaptedStorage):
         # Another worker that took the same waiting trial may have written the parameter already.
         # That is not an error to Optuna, either.
         with contextlib.suppress(IntegrityError):
-            with autocommit(self.engine) as connection:
+            with one_statement(self.engine) as connection:
                 is_set = connection.execute(statements.ADD_PARAM, given).rowcount
             if not is_set:
                 super().add_param(trial_id, param)
@@ -109,11 +109,11 @@ class SqlStorage(AdaptedStorage):
 
     def record_heartbeat(self, trial_id: int) -> None:
         # A heartbeat of a trial that was deleted meanwhile breaks a constraint, and is not missed.
-        with contextlib.suppress(IntegrityError), autocommit(self.engine) as connection:
+        with contextlib.suppress(IntegrityError), one_statement(self.engine) as connection:
             connection.execute(statements.SET_HEARTBEAT, {"trial": trial_id})
 
     def get_trial(self, trial_id: int) -> FrozenTrial:
-        with autocommit(self.engine) as connection:
+        with one_statement(self.engine) as connection:
             found = read_trials(connection, statements.TRIALS_BY_ID, {"ids": [trial_id]})
         return found[0] if found else super().get_trial(trial_id)
 
@@ -125,18 +125,18 @@ class SqlStorage(AdaptedStorage):
         after: int,
     ) -> list[FrozenTrial]:
         below = [i for i in ids if i <= after]
-        found = []
+        found = None
         if len(below) <= _MOST_IDS:
             given = {"study": study_id, "after": after, "ids": below}
-            with autocommit(self.engine) as connection:
+            with one_statement(self.engine) as connection:
                 found = read_trials(connection, statements.TRIALS_OF_STUDY, given)
-        if not found:  # nothing new, or no such study
+        if found is None:  # no such study, or too many of its trials
             return super().find_trials(study_id, states, ids, after)
         return [trial for trial in found if states is None or trial.state in states]
 
     def find_stale_trials(self, study_id: int) -> list[int]:
         grace = timedelta(seconds=self.silence_allowed)
-        with autocommit(self.engine) as connection:
+        with one_statement(self.engine) as connection:
             query = statements.HEARTBEATS[self.engine.dialect.name]
             rows = connection.execute(query, {"study": study_id}).all()
         return [

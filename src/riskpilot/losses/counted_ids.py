@@ -1,4 +1,4 @@
-"""Which examples a watch has counted, so that none is counted twice."""
+"""Which examples a watch has counted, so that none is counted twice or taken for fresh."""
 
 import base64
 import hashlib
@@ -9,7 +9,8 @@ import numpy as np
 
 from riskpilot.common.arrays import BoolArray
 from riskpilot.errors import LossError
-from riskpilot.losses import text_array, whole_id
+from riskpilot.losses.example_ids import whole_id
+from riskpilot.losses.texts import text_array
 
 _BYTES = 8  # of a digest; among a million ids two are taken for one with a chance of 3 in 10^8
 
