@@ -1,5 +1,6 @@
 """Outputs: no command writes over what it reads or what cannot be made again; pipes that close."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 
 import riskpilot as rp
 from riskpilot.cli.app import app
+from riskpilot.common import kept_in
 from riskpilot.tables import read_losses, save_losses
 from riskpilot.watch import write_metrics
 
@@ -158,6 +160,13 @@ def kept(made: Path, tmp_path: Path) -> Path:
     rp.Watch(rp.Certificate.load(made / "c.json")).save(tmp_path / "watch.json")
     shutil.copy(made / "study.db", tmp_path / "study.db")
     shutil.copy(made / "t.csv.ledger.json", tmp_path / "asked.json")  # told by its content
+    for name in ("seal.json", "watch.json", "asked.json"):  # as a formatter leaves them
+        content = json.loads((tmp_path / name).read_text())
+        (tmp_path / f"sorted-{name}").write_text(json.dumps(content, sort_keys=True, indent=4))
+        (tmp_path / f"torn-{name}").write_text((tmp_path / f"sorted-{name}").read_text()[:-5])
+    first, rest = (tmp_path / "other.log").read_text().split("\n", 1)
+    turned = json.dumps(dict(reversed(json.loads(first).items())))
+    (tmp_path / "turned.log").write_text(f"{turned}\n{rest}")
     return tmp_path
 
 
@@ -170,6 +179,13 @@ KEPT = {
     "other.log.ledger-lock": "the lock of another file",
     "asked.json": "the ledger of a table",
     "labels.npz": "a saved calibration",
+    "sorted-seal.json": "a seal",
+    "sorted-watch.json": "the state of a watch",
+    "sorted-asked.json": "the ledger of a table",
+    "torn-seal.json": "a seal",
+    "torn-watch.json": "the state of a watch",
+    "torn-asked.json": "the ledger of a table",
+    "turned.log": "the journal of a study",
 }
 
 
@@ -189,7 +205,9 @@ def test_what_cannot_be_made_again_is_replaced_by_no_command_and_no_function(
     saves = [selection.report, selection.certificate.save, watch.report]
     saves += [partial(write_metrics, watch), partial(save_losses, **given)]
     for save in saves:
-        with pytest.raises(rp.RiskpilotError, match=r"made again|an \.npz file"):
+        with pytest.raises(
+            rp.RiskpilotError, match=r"would be lost|never written over|an \.npz file"
+        ):
             save(place)
     assert {file: file.read_bytes() for file in kept.rglob("*") if file.is_file()} == before
 
@@ -197,6 +215,53 @@ def test_what_cannot_be_made_again_is_replaced_by_no_command_and_no_function(
 def test_a_calibration_and_a_watch_are_saved_over_themselves(kept: Path) -> None:
     rp.Calibration.load(kept / "labels.npz").save(kept / "labels.npz")
     rp.Watch.load(kept / "watch.json").save(kept / "watch.json")
+
+
+@pytest.mark.parametrize("name", ["c.json", "l.npz"])
+def test_no_page_takes_the_place_of_a_certificate_or_of_losses(
+    name: str, made: Path, tmp_path: Path
+) -> None:
+    place = Path(shutil.copy(made / name, tmp_path))
+    before = place.read_bytes()
+    what = {"c.json": "is a certificate", "l.npz": "is a table of losses"}[name]
+    assert what in run("select", made / "t.csv", *RISK, "--report", place, code=2)
+    assert what in run("seal", made / "study.db", "--out", place, code=2)
+    watch = rp.Watch(made / "c.json")
+    for save in (watch.report, partial(write_metrics, watch), watch.save):
+        with pytest.raises(rp.RiskpilotError):
+            save(place)
+    assert place.read_bytes() == before
+
+
+def test_certificates_and_losses_are_renewed_by_their_like(made: Path, tmp_path: Path) -> None:
+    certificate, archive = tmp_path / "c.json", tmp_path / "l.npz"
+    shutil.copy(made / "c.json", certificate)
+    shutil.copy(made / "l.npz", archive)
+    run("select", made / "t.csv", *RISK, "--out", certificate)
+    assert certificate.read_text() != (made / "c.json").read_text()
+    rp.Certificate.load(made / "c.json").save(certificate)
+    assert "is a table of losses" in run("select", made / "t.csv", *RISK, "--out", archive, code=2)
+    with pytest.raises(rp.RiskpilotError, match="would be lost"):
+        rp.Certificate.load(made / "c.json").save(archive)
+    read = read_losses(archive)
+    save_losses(archive, validation=read.validation, calibration=read.calibration)
+
+
+def test_the_same_seal_in_another_form_is_the_same_seal(made: Path, kept: Path) -> None:
+    rp.Seal.load(kept / "sorted-seal.json").save(kept / "sorted-seal.json")
+    with pytest.raises(rp.CertificateError, match="never written over"):
+        rp.Certificate.load(made / "c.json").save(kept / "sorted-seal.json")
+
+
+def test_large_files_of_others_are_told_without_being_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = tmp_path / "large.json"
+    large.write_text(json.dumps([{"use": 1, "answer": i} for i in range(1000)]))
+    monkeypatch.setattr(json, "loads", None)
+    assert kept_in(large) is None
+    monkeypatch.setenv("RISKPILOT_MEMORY", "100")  # it is not even read
+    assert kept_in(large) is None
 
 
 NAMELESS = {

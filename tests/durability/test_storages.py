@@ -6,6 +6,7 @@ import logging
 import numpy as np
 import optuna
 import pytest
+import sqlalchemy
 from cases import PROBLEM, evaluate, evaluation, same_selection, undisturbed
 from typer.testing import CliRunner
 
@@ -106,6 +107,21 @@ def test_a_database_without_a_place_for_losses_makes_no_study(postgres):
         rp.create_study(PROBLEM, storage=postgres, study_name="homeless")
     with pytest.raises(rp.StudyError, match="no study 'homeless'"):
         rp.load_study(storage=postgres, study_name="homeless")
+
+
+def test_a_server_without_studies_is_only_read(postgres, tmp_path):
+    engine = sqlalchemy.create_engine(postgres)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE SCHEMA shared")
+        connection.exec_driver_sql("CREATE TABLE shared.customers (a integer)")
+    place = f"{postgres}?options=-csearch_path%3Dshared"
+    with pytest.raises(rp.StudyError, match="does not have the tables of studies"):
+        rp.load_study(storage=place, study_name="n")
+    assert sqlalchemy.inspect(engine).get_table_names(schema="shared") == ["customers"]
+    # A database of a server may be shared, so that a study may go beside other tables.
+    rp.create_study(PROBLEM, storage=place, study_name="n", artifact_store=tmp_path)
+    assert rp.load_study(storage=place, study_name="n", artifact_store=tmp_path).study_name == "n"
+    engine.dispose()
 
 
 def test_a_study_without_its_losses_at_hand_says_so_before_an_evaluation(postgres, tmp_path):

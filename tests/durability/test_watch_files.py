@@ -73,6 +73,18 @@ def test_what_is_no_watch_is_refused(text, tmp_path):
         rp.Watch.load(path)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["mine", "example,error\n1,0\n", '{"a": 1}', "[1, 2]", '{"schema": "riskpilot-watch-file/1", '],
+)
+def test_a_watch_takes_the_place_of_no_other_file(text, watch, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    with pytest.raises(rp.CertificateError, match=r"file of its own|saved over itself alone"):
+        watch.save(path)
+    assert path.read_text() == text
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(rp.CertificateError, match=r"nowhere\.json"):
         rp.Watch.load(tmp_path / "nowhere.json")

@@ -1,6 +1,7 @@
 """The gate: what passes, what it writes, and what it refuses."""
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 import riskpilot as rp
 from riskpilot.cli.app import app
+from riskpilot.common import bound_in_words
 from riskpilot.errors import LossError, ProblemError, TableError
 from riskpilot.gate import as_json, as_junit, as_markdown, check_change, in_words
 
@@ -228,3 +230,21 @@ def test_one_side_that_is_not_0_and_1_is_bet_on(tmp_path):
     for one, other in ((new, main), (main, new)):
         gate = check_change(one, reference=other, risks=["slow<=0.3 as difference"])
         assert gate.risks[0].test == "betting"
+
+
+@pytest.mark.parametrize("limit", [0.14205, 0.14213, 0.1420001, 0.2])
+def test_no_bound_is_written_beyond_a_limit_that_is_shown(limit, tmp_path):
+    rows = "".join(f"{i},{int(i < 20)},{int(i >= 20)}\n" for i in range(200))
+    (tmp_path / "new.csv").write_text(f"example,error,accuracy\n{rows}")
+    for risk in (rp.Risk("error", limit), rp.Risk("accuracy", at_least=round(1 - limit, 7))):
+        answer = check_change(tmp_path / "new.csv", risks=[risk])
+        assert answer.passed
+        for text in (in_words(answer), as_markdown(answer), as_junit(answer)):
+            (said,) = re.findall(r"(?:at most|at least) (0\.[0-9]+)", text)
+            shown = risk.in_words(float(said))
+            assert answer.risks[0].upper_bound - 1e-12 <= shown <= risk.limit
+
+
+def test_a_bound_beyond_its_limit_is_not_written_as_the_limit():
+    assert bound_in_words(0.1 + 1e-15, up=True, limit=0.1) == repr(0.1 + 1e-15)
+    assert bound_in_words(0.9 - 1e-15, up=False, limit=0.9) == repr(0.9 - 1e-15)

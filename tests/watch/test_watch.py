@@ -50,6 +50,18 @@ def test_a_broken_limit_raises_an_alarm_soon_after_the_change(name, certificates
     assert str(first) in str(watch)
 
 
+def test_what_an_alarm_says_of_its_moment_stays_and_is_said_to_be_of_then(mean):
+    rng = np.random.default_rng(0)
+    watch, said = rp.Watch(mean), set()
+    watch.update({"error": rng.random(1_000) < 0.05}, at="before")
+    for _ in range(6):
+        watch.update({"error": rng.random(300) < 0.5}, at="after")
+        said.update(map(str, watch.alarms))
+    (words,) = said
+    alarm = watch.alarms[0]
+    assert f"When it was noticed, the mean since then was {alarm.estimate:.4g}, between" in words
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_estimates_are_in_the_units_of_the_risk_and_between_their_bounds(name, certificates):
     case, rng = CASES[name], np.random.default_rng(2)

@@ -16,7 +16,7 @@ from riskpilot.cli.options import (
     StudyNameOption,
     examples,
 )
-from riskpilot.cli.outputs import check_outputs
+from riskpilot.cli.outputs import RENEWED, check_outputs
 from riskpilot.guarantee import config_in_words
 from riskpilot.study import (
     Calibration,
@@ -70,7 +70,8 @@ def calibrate(
     as_json: JsonOption = False,
 ) -> None:
     """Take labels as they arrive, and say "go on" or "certified: stop"."""
-    check_outputs({"--out": out, "--report": report}, storage, labels, judge, artifacts=artifacts)
+    outputs = {"--out": out, "--report": report}
+    check_outputs(outputs, storage, labels, judge, artifacts=artifacts, renewed=RENEWED)
     with terminal.waiting(f"Reading labels for {hide_password(storage)}"):
         study = open_study(storage, study_name, artifacts)
         columns = FileColumns(trial, example, fresh)

@@ -65,7 +65,7 @@ def gate(
     to_json: JsonOption = False,
 ) -> None:
     """Pass a change only where it is shown to keep its limits."""
-    check_outputs({"--ledger": ledger}, new, reference, renewed="a database")
+    check_outputs({"--ledger": ledger}, new, reference, renewed={"--ledger": "a database"})
     outputs = {"--out": out, "--junit": junit, "--summary": summary}
     check_outputs(outputs, new, reference, ledger)
     with terminal.errors().status(f"Checking {new}"):

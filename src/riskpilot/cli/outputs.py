@@ -1,4 +1,4 @@
-"""Where a command may write: over no file that it reads, nor over what cannot be made again."""
+"""Where a command may write: over no file that it reads, nor over what must not be lost."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -12,27 +12,29 @@ from riskpilot.study import is_storage
 from riskpilot.tables import local_files, local_path
 
 _SQLITE = ("", "-wal", "-shm", "-journal")  # the names of a database's files end so
+RENEWED = {"--out": "a certificate"}  # for commands whose certificate may replace an earlier one
 
 
 def check_outputs(
     outputs: Mapping[str, Path | None],
     *inputs: str | Path | None,
     artifacts: Path | None = None,
-    renewed: str | None = None,
+    renewed: Mapping[str, str] = {},
 ) -> None:
     """Refuse to write over a file that the command reads, before it does anything.
 
     ``outputs``: by option, where it writes; None where it does not. ``inputs``: paths, globs and
     storages that it reads or keeps its state in. ``artifacts``: the folder of a study's losses,
-    where one is named. Two outputs in one file, and files that keep what cannot be made again, are
-    refused as well; but for the kind ``renewed``, of which the command itself takes care.
+    where one is named. Two outputs in one file, and files that keep what must not be lost, are
+    refused as well; but for the kind that ``renewed`` names by option, which may be replaced or of
+    which the command itself takes care.
     """
     written = [(option, path) for option, path in outputs.items() if path is not None]
     read = [file for given in inputs if given is not None for file in _files_of(given)]
     folders = [Path(f"{file}{LOSSES}") for file in read]
     folders += [] if artifacts is None else [artifacts]
     for place, (option, path) in enumerate(written):
-        what = _what_is_lost(path, read, folders, renewed)
+        what = _what_is_lost(path, read, folders, renewed.get(option))
         if what is not None:
             raise ProblemError(
                 f"{option} names a file that is written anew, but {shown_safely(path)} is {what}. "

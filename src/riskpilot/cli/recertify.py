@@ -24,7 +24,7 @@ from riskpilot.cli.options import (
     examples,
     parse_risks,
 )
-from riskpilot.cli.outputs import check_outputs
+from riskpilot.cli.outputs import RENEWED, check_outputs
 from riskpilot.cli.select import finish
 from riskpilot.common import Array, Places, parse
 from riskpilot.errors import ProblemError, TableError
@@ -82,7 +82,8 @@ def recertify(
     as_json: JsonOption = False,
 ) -> None:
     """Certify again after an alarm: the candidates of a study, on fresh labelled examples."""
-    check_outputs({"--out": out, "--report": report}, storage, losses, artifacts=artifacts)
+    outputs = {"--out": out, "--report": report}
+    check_outputs(outputs, storage, losses, artifacts=artifacts, renewed=RENEWED)
     with terminal.waiting(f"Reading and testing {losses}"):
         study = open_study(storage, study_name, artifacts)
         problem = changed(problem_of(study), parse_risks(risk, p_value), delta, p_value)

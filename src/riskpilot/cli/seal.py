@@ -50,7 +50,7 @@ def seal(
     as_json: JsonOption = False,
 ) -> None:
     """Write down what will be asked, before it is asked, for others to keep."""
-    check_outputs({"--out": out}, storage, renewed="a seal")
+    check_outputs({"--out": out}, storage, renewed={"--out": "a seal"})
     study = open_study(storage, study_name)
     problem = changed(problem_of(study), parse_risks(risk, p_value), delta, p_value)
     made = seal_study(study, problem=problem, procedure=PROCEDURES[procedure], seed=seed)

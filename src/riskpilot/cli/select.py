@@ -24,7 +24,7 @@ from riskpilot.cli.options import (
     examples,
     parse_risks,
 )
-from riskpilot.cli.outputs import check_outputs
+from riskpilot.cli.outputs import RENEWED, check_outputs
 from riskpilot.errors import ProblemError
 from riskpilot.guarantee import Procedure, config_in_words, p_in_words
 from riskpilot.problem import Problem
@@ -106,7 +106,8 @@ def select(
     as_json: JsonOption = False,
 ) -> None:
     """Choose the best configuration that is shown to keep every limit."""
-    check_outputs({"--out": out, "--report": report}, losses, artifacts=artifacts)
+    outputs = {"--out": out, "--report": report}
+    check_outputs(outputs, losses, artifacts=artifacts, renewed=RENEWED)
     with terminal.waiting(f"Reading and testing {hide_password(losses)}"):
         risks = parse_risks(risk, p_value)
         if is_storage(losses):

@@ -115,8 +115,8 @@ def _side(value: float, mark: float) -> int:
 
 
 def bound_in_words(bound: float, *, up: bool, digits: int = 4, limit: float | None = None) -> str:
-    """A bound in a few digits, rounded to the side on which it still holds, though not beyond a
-    limit that it keeps.
+    """A bound in a few digits, rounded to the side on which it still holds, though not to the
+    other side of a limit, which would contradict whether the bound keeps it.
 
     >>> bound_in_words(0.100041, up=True), bound_in_words(0.89996, up=False)
     ('0.1001', '0.8999')
@@ -126,6 +126,11 @@ def bound_in_words(bound: float, *, up: bool, digits: int = 4, limit: float | No
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
     # Twelve digits leave out what the arithmetic of floats added: 0.30000000000000004 is 0.3.
     short = f"{float(context.create_decimal(f'{bound:.12g}')):.{digits}g}"
-    if limit is not None and (bound <= limit < float(short) or float(short) < limit <= bound):
-        return exact(limit)
-    return short
+    if limit is None or _is_kept(bound, limit, up) == _is_kept(float(short), limit, up):
+        return short
+    return exact(limit if _is_kept(bound, limit, up) else bound)
+
+
+def _is_kept(value: float, limit: float, up: bool) -> bool:
+    """Whether a value keeps an upper limit, or a lower one."""
+    return value <= limit if up else value >= limit

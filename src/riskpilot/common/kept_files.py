@@ -1,5 +1,6 @@
-"""Files that keep what nobody can do again: they are not to be written over."""
+"""Files whose loss nobody wants, told by what they hold: they are not to be written over."""
 
+import json
 import os
 import re
 import zipfile
@@ -8,25 +9,33 @@ from pathlib import Path
 
 from riskpilot.common.ordinary_files import other_than_file
 from riskpilot.common.passwords import shown_safely
+from riskpilot.common.size_limits import read_json_file
 from riskpilot.errors import RiskpilotError
 
 LEDGER = ".ledger.json"  # how the name of the ledger beside a table ends
 LOSSES = ".losses"  # how the name of the folder of a study's losses ends
 _BESIDE_DATABASE = re.compile(r"(.+)-(?:wal|shm|journal)")
 _LOCK = re.compile(r"(.+)\.(?:[a-z]+-)?lock")
-_SIGNS = {
-    re.compile(rb"SQLite format 3\0"): "a database",
-    re.compile(rb'\s*{\s*"op_code"\s*:\s*\d+\s*,\s*"worker_id"\s*:'): "the journal of a study",
-    re.compile(rb'\s*\[\s*{\s*"use"\s*:\s*1\s*,\s*"question"\s*:'): "the ledger of a table",
-    re.compile(rb'\s*{\s*"schema"\s*:\s*"riskpilot-seal/'): "a seal",
-    re.compile(rb'\s*{\s*"schema"\s*:\s*"riskpilot-watch-file/'): "the state of a watch",
+_JOURNAL, _TABLE_LEDGER = "the journal of a study", "the ledger of a table"
+_SCHEMAS = {
+    "riskpilot-seal": "a seal",
+    "riskpilot-watch-file": "the state of a watch",
+    "riskpilot-certificate": "a certificate",
 }
+# The texts that such a file has in it, in whatever order its names stand.
+_WORDS = {
+    _JOURNAL: ('"op_code"', '"worker_id"'),
+    _TABLE_LEDGER: ('"use"', '"question"', '"calibration"', '"previous"'),
+    **{what: ('"schema"', f'"{schema}') for schema, what in _SCHEMAS.items()},
+}
+_LONGEST_LINE = 1 << 20  # bytes; the first line of a journal, which makes a study, is far shorter
 
 
 def kept_in(path: str | Path) -> str | None:
-    """Say what a file keeps that cannot be made again, by its content; None for other files.
+    """Say what a file keeps that must not be lost, by its content; None for other files.
 
-    Locks and what lies in the folder of a study's losses are told by the file that they lie beside.
+    The names in a JSON file may stand in any order, since such a file still says the same. Locks
+    and what lies in the folder of a study's losses are told by the file that they lie beside.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -46,7 +55,7 @@ def kept_in(path: str | Path) -> str | None:
 def check_replaceable(
     path: str | Path, what: str, error: type[RiskpilotError], renewed: str | None = None
 ) -> None:
-    """Refuse to write over what cannot be made again.
+    """Refuse to write over what must not be lost.
 
     ``what``: what is to be written; ``renewed``: the kind of file that it may take the place of.
     """
@@ -54,7 +63,7 @@ def check_replaceable(
     if kept not in (None, renewed):
         raise error(
             f"The {what} takes the place of what lies in its file, but {shown_safely(path)} is "
-            f"{kept}, which cannot be made again. Name another file."
+            f"{kept}, which would be lost. Name another file."
         )
 
 
@@ -68,7 +77,7 @@ def _by_place(path: Path) -> str | None:
     if not path.exists():
         return None
     if path.name.endswith(LEDGER):
-        return "the ledger of a table"
+        return _TABLE_LEDGER
     database = _BESIDE_DATABASE.fullmatch(str(path))
     if database is not None and _by_content(Path(database[1])) == "a database":
         return "a part of a database"
@@ -77,12 +86,51 @@ def _by_place(path: Path) -> str | None:
 
 
 def _by_content(path: Path) -> str | None:
-    """Say what a file is by how it begins, or by what its archive holds."""
+    """Say what a file is by what it holds; of a large one, little is read."""
     with path.open("rb") as file:
-        start = file.read(100)
+        start = file.readline(_LONGEST_LINE)
+    if start.startswith(b"SQLite format 3\0"):
+        return "a database"
     if start.startswith(b"PK") and zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-        is_calibration = "head.npy" in names and any(n.startswith("validation.") for n in names)
-        return "a saved calibration" if is_calibration else None
-    return next((what for sign, what in _SIGNS.items() if sign.match(start)), None)
+            return _by_members(archive.namelist())
+    if not start.lstrip().startswith((b"{", b"[")):
+        return None
+    if _by_json(start.decode(errors="replace")) == _JOURNAL:  # all of its lines are JSON
+        return _JOURNAL
+    with suppress(RiskpilotError):  # so large that it is read as none of these, either
+        return _by_json(read_json_file(path, "The file", RiskpilotError))
+    return None
+
+
+def _by_members(names: list[str]) -> str | None:
+    """Say what an archive of arrays is by their names."""
+    splits = {name.partition(".")[0] for name in names if name.endswith(".npy")}
+    if "validation" not in splits:
+        return None
+    if "head.npy" in names:
+        return "a saved calibration"
+    return "a table of losses" if "calibration" in splits else None
+
+
+def _by_json(text: str) -> str | None:
+    """Say what a JSON text is; one that is damaged goes by the words in it."""
+    likely = [what for what, words in _WORDS.items() if all(word in text for word in words)]
+    if not likely:
+        return None  # without reading what may be large
+    try:
+        value = json.loads(text)
+    except (RecursionError, ValueError):
+        return likely[0]
+    if isinstance(value, list):
+        return _TABLE_LEDGER if value and _has_names(value[0], _TABLE_LEDGER) else None
+    if not isinstance(value, dict):
+        return None
+    if _has_names(value, _JOURNAL):
+        return _JOURNAL
+    return _SCHEMAS.get(str(value.get("schema")).partition("/")[0])
+
+
+def _has_names(value: object, what: str) -> bool:
+    """Tell whether a value is an object with the names that such a file has."""
+    return isinstance(value, dict) and all(word.strip('"') in value for word in _WORDS[what])

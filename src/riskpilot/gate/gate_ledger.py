@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from riskpilot.common import exact
-from riskpilot.errors import ProblemError, TableError
+from riskpilot.errors import ProblemError, TableError, shown
 from riskpilot.guarantee import stamp
 
 _WAIT = 60.0  # seconds until a ledger that another process holds is given up
@@ -119,6 +119,17 @@ def _check_delta(ledger: sqlite3.Connection, path: Path, delta: float) -> None:
         )
 
 
+def _check_tables(ledger: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database that keeps something else, such as a study."""
+    rows = ledger.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    found = [name for (name,) in rows]
+    if found and not {"promise", "questions"}.issubset(found):
+        raise TableError(
+            f"A ledger is a file of its own, but {str(path)!r} is a database with other tables: "
+            f"{shown(found)[1:-1]}. Name the ledger of a gate, or a file that is yet to be made."
+        )
+
+
 @contextmanager
 def _open(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a ledger for one transaction, which no other process can come between."""
@@ -126,6 +137,7 @@ def _open(path: Path) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(path, timeout=_WAIT, isolation_level=None)) as ledger:
             ledger.execute("BEGIN IMMEDIATE")
             try:
+                _check_tables(ledger, path)
                 for statement in filter(str.strip, _TABLES.split(";")):
                     ledger.execute(statement)
                 yield ledger

@@ -4,7 +4,14 @@ import math
 from typing import Any
 from xml.etree import ElementTree
 
-from riskpilot.common import bound_in_words, exact, how_many, on_its_side, signed_files
+from riskpilot.common import (
+    bound_in_words,
+    exact,
+    how_many,
+    on_its_side,
+    one_minus,
+    signed_files,
+)
 from riskpilot.gate.checking import CheckedRisk, Gate
 from riskpilot.guarantee import p_in_words
 
@@ -142,10 +149,11 @@ def _spending(gate: Gate) -> str:
 
 def _bound(checked: CheckedRisk) -> str:
     """Say the strictest limit that would have been shown."""
-    bound = checked.upper_bound
+    bound, limit = checked.upper_bound, checked.risk.limit
+    assert limit is not None  # a gate has no open limits
     if checked.risk.losses_are_complement:
-        return f"at least {bound_in_words(1 - bound, up=False)}"
-    return f"at most {bound_in_words(bound, up=True)}"
+        return f"at least {bound_in_words(one_minus(bound), up=False, limit=one_minus(limit))}"
+    return f"at most {bound_in_words(bound, up=True, limit=limit)}"
 
 
 def _number(value: float | None, checked: CheckedRisk | None = None) -> str:

@@ -4,7 +4,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from riskpilot.common import Shape, digest_of, kept_in, shown_safely, signed_files
+from riskpilot.common import Shape, digest_of, kept_in, parse, shown_safely, signed_files
 from riskpilot.errors import CertificateError
 
 
@@ -46,7 +46,7 @@ class SignedRecord:
             ) from error
 
     def save(self, path: str | Path) -> Path:
-        """Write the record as JSON and return where it is; never over what cannot be made again.
+        """Write the record as JSON and return where it is; never over what must not be lost.
 
         Parameters
         ----------
@@ -61,17 +61,17 @@ class SignedRecord:
         Raises
         ------
         CertificateError
-            If the file cannot be written, or keeps what cannot be made again, such as another
-            seal, a database, a ledger or the state of a watch.
+            If the file cannot be written, or keeps what must not be lost, such as another seal, a
+            database, a ledger, the state of a watch or a table of losses.
         """
         text = self.to_json()
-        if kept_in(path) == "a seal" and signed_files.load(path, "seal").strip() != text:
+        if kept_in(path) == "a seal" and not _says(signed_files.load(path, "seal"), text):
             raise CertificateError(
                 f"A seal is never written over, but there is another one in {shown_safely(path)}, "
                 f"which cannot be made again once its question was asked. Save this {self._kind} "
                 f"in a file of its own: --out another.json in a command."
             )
-        return signed_files.save(path, text, self._kind, renewed="a seal")
+        return signed_files.save(path, text, self._kind, renewed=f"a {self._kind}")
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -115,3 +115,11 @@ class SignedRecord:
             If the file cannot be read, is no such record, or was changed after it was written.
         """
         return cls.from_json(signed_files.load(path, cls._kind))
+
+
+def _says(found: str, text: str) -> bool:
+    """Tell whether the text of a file is JSON of the same content, in whatever form."""
+    try:
+        return bool(parse(found) == parse(text))
+    except ValueError:
+        return False

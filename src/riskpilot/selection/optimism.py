@@ -14,8 +14,8 @@ def optimism_in_words(
 ) -> str:
     """Say which risks were lower on validation than chance explains, and what to do about it.
 
-    The candidates share their examples, so that the middle one speaks for all of them. Returns an
-    empty text where nothing is to be said.
+    The candidates share their examples, so that the middle one speaks for all of them; of two in
+    the middle, the one that is less far off. Returns an empty text where nothing is to be said.
     """
     if result.calibration is None or validation.n_examples == 0:
         return ""
@@ -31,19 +31,30 @@ def optimism_in_words(
         if not known.any():
             continue
         missed = (found[known, i] - hoped[known, i]) / errors[known, i]
-        middle = int(np.argsort(missed)[len(missed) // 2])
+        middle = int(np.argsort(missed)[(len(missed) - 1) // 2])
         if missed[middle] < _TOLD:
             continue
         low, high = hoped[known, i][middle], found[known, i][middle]
         lines.append(
             f"Validation was too optimistic about {risk.title}: {low:.4g} there, {high:.4g} on "
-            f"calibration data for the candidate in the middle, {missed[middle]:.1f} standard "
+            f"calibration data for {_middle_of(len(missed))}, {missed[middle]:.1f} standard "
             f"errors apart. {verdict}candidates were picked by numbers that were "
             f"too good: validate on examples that models were not tuned or stopped on and that "
             f"are as recent, or tell a search: GuidedSampler(problem, trust=0, "
             f"doubt={_doubt(low, high)})."
         )
     return before + "\n".join(lines) if lines else ""
+
+
+def _middle_of(count: int) -> str:
+    """Name the candidate that stands for all of so many.
+
+    >>> [_middle_of(count) for count in (1, 2, 3)]
+    ['the only candidate', 'the nearer of the two candidates', 'the candidate in the middle']
+    """
+    if count % 2:
+        return "the candidate in the middle" if count > 1 else "the only candidate"
+    return f"the nearer of the two candidates{' in the middle' if count > 2 else ''}"
 
 
 def _doubt(low: float, high: float) -> float:

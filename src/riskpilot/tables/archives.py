@@ -105,7 +105,7 @@ def save_losses(
     if configs is not None:
         arrays["configs"] = np.array([_config_text(config) for config in configs], dtype=np.str_)
     arrays["format"] = np.array(FORMAT)
-    check_replaceable(path, "table of losses", TableError)
+    check_replaceable(path, "table of losses", TableError, renewed="a table of losses")
     try:
         with replacing(path) as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)

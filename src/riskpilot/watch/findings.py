@@ -98,7 +98,7 @@ class WatchAlarm:
     change_time : str or None
         When the update at about that label came; None where it is no longer known.
     estimate : float or None
-        The mean of the numbers since the change.
+        The mean of the numbers since the change, when the alarm was raised.
     lower, upper : float
         Bounds on that mean, as those of `WatchedRisk`.
     """
@@ -121,8 +121,9 @@ class WatchAlarm:
         value = "unknown" if self.estimate is None else f"{self.estimate:.4g}"
         return (
             f"{self.what}{of}: went above its limit {exact(self.limit)} around label "
-            f"{self.change + 1:,}{since}; noticed at label {self.label:,} ({self.time}). Since "
-            f"then it is {value}, between {between(self.lower, self.upper, ' and ')}."
+            f"{self.change + 1:,}{since}; noticed at label {self.label:,} ({self.time}). When "
+            f"it was noticed, the mean since then was {value}, between "
+            f"{between(self.lower, self.upper, ' and ')}."
         )
 
 

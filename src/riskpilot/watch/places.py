@@ -56,12 +56,12 @@ class Place(ABC):
         if not self.exists():
             return
         found = _digest_in(self.read())
-        if found != expected:
+        if found is None or found != expected:
             raise CertificateError(
                 f"A watch is saved over itself alone, but what lies in {self.name} is not what "
                 f"this one was loaded from or saved as: another process went on with it, or it is "
-                f"another watch. Use Watch.open(place), which lets one writer in at a time; or "
-                f"save in another place."
+                f"another watch or another file. Use Watch.open(place), which lets one writer in "
+                f"at a time; or save in another place."
             )
 
 

@@ -107,7 +107,7 @@ def _alarm_card(alarm: WatchAlarm) -> str:
         **since,
         "noticed at label": f"{alarm.label:,}",
         "noticed on": alarm.time,
-        "mean since then": _number(alarm.estimate),
+        "mean since then, when noticed": _number(alarm.estimate),
         "bounds": between(alarm.lower, alarm.upper),
         "limit": exact(alarm.limit),
     }

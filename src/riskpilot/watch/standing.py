@@ -1,7 +1,7 @@
 """How a watch stands: its alarms and its risks, in the words and units that people know."""
 
 from riskpilot.common import card, confidence, exact, how_many, percent
-from riskpilot.watch.estimates import segment_estimates, since_begin, since_change
+from riskpilot.watch.estimates import segment_estimates, since_begin
 from riskpilot.watch.findings import WatchAlarm, WatchedRisk, between, over, watched_risk
 from riskpilot.watch.record import WatchRecord
 
@@ -9,16 +9,12 @@ from riskpilot.watch.record import WatchRecord
 def alarms_of(record: WatchRecord) -> tuple[WatchAlarm, ...]:
     """Describe the first alarm of each risk, or of each group, in the order in which they came."""
     half = record.rule.delta / 2
-    if not record.accounts.alarms:
-        return ()
-    streams, now = record.subject.streams, since_change(record.rule, record.state, delta=half)
+    streams = record.subject.streams
     found = []
     for alarm, time in zip(record.accounts.alarms, record.alarm_times, strict=True):
         risk, stream = streams[alarm.stream]
-        segment, estimate = now[alarm.stream]
-        if segment.row != alarm.segment.row:  # the bets have begun anew since the alarm
-            then = [alarm.segment]
-            (estimate,) = segment_estimates(record.rule, alarm.stream, then, delta=half)
+        then = [alarm.segment]  # as it was at the alarm; later on, bets may begin anew
+        (estimate,) = segment_estimates(record.rule, alarm.stream, then, delta=half)
         found.append(
             WatchAlarm(
                 risk=risk,

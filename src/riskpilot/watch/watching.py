@@ -263,7 +263,7 @@ class Watch:
         ------
         CertificateError
             If it cannot be written, or if what lies there is not what this watch was loaded from
-            or saved as: another process has gone on with it, or it is another watch.
+            or saved as: another process has gone on with it, or it is another file.
         """
         with place_of(place).held() as held:
             self._save(held)

@@ -32,6 +32,8 @@ from riskpilot.study.storages.retries import queue_again
 
 HEARTBEAT_KEY = "riskpilot:heartbeat"
 _BLOCK = 4096
+_BEGIN = b'{"op_code":0,"worker_id":"'  # how a journal begins, as Optuna and riskpilot write it
+_LONGEST = 1 << 20  # bytes that are read of the first line, which makes a study and is far shorter
 
 
 class Journal(AdaptedJournal):
@@ -109,6 +111,7 @@ class JournalFile(JournalFileBackend):
         self.lock = JournalLock(self.path)
         self.patience = Patience(f"The journal {path}", patience_seconds, disk_reason, _lost_reason)
         self.last: dict[str, Any] = {}  # the line that was read last
+        _check_first_line(self.path)
         super().__init__(self.path, lock_obj=self.lock)
 
     def read_logs(self, log_number_from: int) -> Iterator[dict[str, Any]]:  # type: ignore[override]
@@ -181,8 +184,30 @@ def _damaged(path: str, reason: object) -> StudyError:
     """Make the error that says why a line of a journal cannot be read."""
     return StudyError(
         f"A journal has a change of a study in each line, but one of {path} cannot be read "
-        f"({reason}). The file was changed from outside; restore it from a copy."
+        f"({reason}). The file is no journal, or it was changed from outside: name another file, "
+        f"or restore it from a copy."
     )
+
+
+def _check_first_line(path: str) -> None:
+    """Refuse a file that is no journal, before anything is written to it; an empty one is free.
+
+    The first line of a journal may be the half of one, where the worker died that began the study.
+    """
+    try:
+        with open(path, "rb") as file:
+            line = file.readline(_LONGEST)
+    except FileNotFoundError:
+        return
+    if line.endswith(b"\n"):
+        try:
+            is_journal = is_change(json.loads(line))
+        except (RecursionError, ValueError):
+            is_journal = False
+    else:
+        is_journal = line.startswith(_BEGIN) or _BEGIN.startswith(line)
+    if not is_journal:
+        raise _damaged(path, f"it begins with {shown(line.decode(errors='replace').strip(), 60)}")
 
 
 class JournalLock(JournalFileSymlinkLock):

@@ -75,21 +75,27 @@ def open_storage(
     Raises
     ------
     StudyError
-        If the address is neither one of a database nor a file of a known kind, or if the database
-        cannot be opened.
+        If the address is neither one of a database nor a file of a known kind, if the database
+        cannot be opened, or if the file is somebody else's: a text that is no journal, or a SQLite
+        file with other tables and none of a study. It is left as it is.
 
     Examples
     --------
     >>> open_storage("sqlite:///:memory:")
     'sqlite:///:memory:'
     """
-    address = str(address)
+    times = _Times(heartbeat_seconds, grace_seconds, patience_seconds)
+    return _open(str(address), times, wait=wait, existing=False)
+
+
+def _open(address: str, times: "_Times", *, wait: bool, existing: bool) -> str | BaseStorage:
+    """Open a storage. ``existing``: whether it must hold studies already."""
     suffix = Path(address).suffix.lower()
     if "://" not in address and suffix in JOURNAL_FILES:
         _check_ordinary(address, Path(address))
         with clear_errors(address):
-            file = JournalFile(address, patience_seconds)
-            return Journal(file, heartbeat_seconds, grace_seconds)
+            file = JournalFile(address, times.patience)
+            return Journal(file, times.heartbeat, times.grace)
     if "://" not in address and suffix in SQLITE_FILES:
         address = f"sqlite:///{address}"
     if "://" not in address:
@@ -103,13 +109,12 @@ def open_storage(
     path = file_of(address)
     if path is not None:
         _check_ordinary(address, path)
-    times = _Times(heartbeat_seconds, grace_seconds, patience_seconds)
     with clear_errors(address):
-        return _open_database(address, times, wait)
+        return _open_database(address, times, wait=wait, existing=existing)
 
 
 def existing_storage(address: str | Path) -> str | BaseStorage:
-    """Open the storage at an address or in a file that exists; nothing is created."""
+    """Open the storage at an address or in a file that exists; nothing is created or written."""
     address = str(address)
     if "://" not in address:
         _check_file(address, Path(address))
@@ -118,7 +123,8 @@ def existing_storage(address: str | Path) -> str | BaseStorage:
             parts = urlsplit(address)
         if parts.scheme.startswith("sqlite") and parts.path.strip("/"):
             _check_file(address, Path(parts.path[1:]))
-    return open_storage(address)
+    times = _Times(HEARTBEAT_SECONDS, GRACE_SECONDS, PATIENCE_SECONDS)
+    return _open(address, times, wait=False, existing=True)
 
 
 def _check_file(address: str, path: Path) -> None:
@@ -210,11 +216,12 @@ class _Times(NamedTuple):
     patience: float
 
 
-def _open_database(address: str, times: _Times, wait: bool) -> RDBStorage:
+def _open_database(address: str, times: _Times, *, wait: bool, existing: bool) -> RDBStorage:
     """Open an SQL storage with heartbeats and patience."""
     # This function and those below are the door to SQLAlchemy. Its import takes about as long as
     # that of Optuna, and studies in memory or in a journal do not need it.
     from riskpilot.study.storages.sql import (
+        check_tables,
         engine_options,
         is_made_elsewhere,
         opening_errors,
@@ -224,6 +231,7 @@ def _open_database(address: str, times: _Times, wait: bool) -> RDBStorage:
     def opened() -> RDBStorage:
         with opening_errors(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ExperimentalWarning)
+            check_tables(address, existing=existing)
             return _storage_class(address)(
                 address,
                 engine_kwargs=engine_options(address),

@@ -257,6 +257,13 @@ _COLUMNS = {
     "trial_heartbeats": "trial_heartbeat_id trial_id heartbeat",
     "study_user_attributes": "study_user_attribute_id study_id key value_json",
 }
+# All tables that Optuna makes.
+TABLES = frozenset(_COLUMNS) | {
+    "study_directions",
+    "study_system_attributes",
+    "version_info",
+    "alembic_version",
+}
 
 
 def unexpected(ours: type[RDBStorage]) -> str | None:

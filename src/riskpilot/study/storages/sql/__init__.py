@@ -9,12 +9,14 @@ from riskpilot.study.storages.sql.connections import (
 from riskpilot.study.storages.sql.postgresql import PostgresqlStorage, advisory_lock
 from riskpilot.study.storages.sql.sqlite import SqliteStorage
 from riskpilot.study.storages.sql.storage import SqlStorage
+from riskpilot.study.storages.sql.tables import check_tables
 
 __all__ = [
     "PostgresqlStorage",
     "SqlStorage",
     "SqliteStorage",
     "advisory_lock",
+    "check_tables",
     "engine_options",
     "is_made_elsewhere",
     "opening_errors",

@@ -1,0 +1,112 @@
+"""Files of others: a storage or a ledger that is none is refused, and left as it is."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import riskpilot as rp
+from riskpilot.gate import check_change
+from riskpilot.study import open_study
+from riskpilot.study.storages.sql import check_tables
+
+PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")
+OPENINGS: dict[str, Callable[[str], object]] = {
+    "create_study": lambda place: rp.create_study(PROBLEM, storage=place, study_name="n"),
+    "load_study": lambda place: rp.load_study(storage=place, study_name="n"),
+    "open_study": open_study,
+}
+TEXTS = [
+    "hello my notes\n",
+    "hello my notes",
+    "two lines\nno newline at the end",
+    '{"a": 1}\n',
+    '{"my only copy": [1, 2, 3]}',
+    '{"op_code": "of another machine"}',
+    '{"op_code":0,"worker_id":7}\n',
+    "[" * 100_000 + "\n",
+]
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_a_text_that_is_no_journal_is_left_as_it_is(
+    text: str, opening: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "notes.log"
+    place.write_text(text)
+    with pytest.raises(rp.StudyError, match="is no journal"):
+        OPENINGS[opening](str(place))
+    assert place.read_text() == text
+
+
+@pytest.mark.parametrize("begun", ["", "{", '{"op_code":0,"wor', '{"op_code":0,"worker_id":"8-1'])
+def test_an_empty_file_and_half_of_a_first_line_are_used(begun: str, tmp_path: Path) -> None:
+    place = tmp_path / "study.log"
+    place.write_text(begun)
+    rp.create_study(PROBLEM, storage=str(place), study_name="n")
+    assert rp.load_study(storage=str(place), study_name="n").study_name == "n"
+
+
+def make_tables(place: Path, *names: str) -> None:
+    with closing(sqlite3.connect(place)) as database, database:
+        for name in names:
+            database.execute(f"CREATE TABLE {name} (a)")
+        database.execute("PRAGMA user_version = 1")  # so that the file is not empty
+
+
+def gate(folder: Path, ledger: Path) -> object:
+    table = folder / "change.csv"
+    table.write_text("example,error\n" + "".join(f"{i},0\n" for i in range(50)))
+    return check_change(table, risks=[rp.Risk("error", 0.3)], ledger=ledger)
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+@pytest.mark.parametrize("tables", [["customers"], ["studies", "patients", "alembic_version"], []])
+def test_a_database_of_others_gets_no_tables(
+    opening: str, tables: list[str], tmp_path: Path
+) -> None:
+    place = tmp_path / "foreign.db"
+    make_tables(place, *tables)
+    before = place.read_bytes()
+    if opening == "create_study" and not tables:
+        OPENINGS[opening](str(place))  # nobody's tables are in the way
+        return
+    with pytest.raises(rp.StudyError, match=r"no study in|keeps something else"):
+        OPENINGS[opening](f"sqlite:///{place}")
+    assert place.read_bytes() == before
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+def test_the_ledger_of_a_gate_gets_no_study(opening: str, tmp_path: Path) -> None:
+    place = tmp_path / "gate.db"
+    gate(tmp_path, place)
+    before = place.read_bytes()
+    with pytest.raises(rp.StudyError, match=r"no study in|'promise', 'questions'"):
+        OPENINGS[opening](str(place))
+    assert place.read_bytes() == before
+    gate(tmp_path, place)
+
+
+def test_a_study_gets_no_ledger_of_a_gate(tmp_path: Path) -> None:
+    place = tmp_path / "study.db"
+    OPENINGS["create_study"](str(place))
+    before = place.read_bytes()
+    with pytest.raises(rp.TableError, match="A ledger is a file of its own"):
+        gate(tmp_path, place)
+    assert place.read_bytes() == before
+
+
+def test_tables_beside_those_of_a_study_do_no_harm(tmp_path: Path) -> None:
+    place = tmp_path / "study.db"
+    OPENINGS["create_study"](str(place))
+    make_tables(place, "customers")
+    OPENINGS["load_study"](str(place))
+    rp.create_study(PROBLEM, storage=str(place), study_name="another")
+
+
+def test_on_a_server_a_new_study_may_go_beside_other_tables() -> None:
+    # A server that is not there would be missed if its tables were read.
+    check_tables("postgresql+psycopg://nobody@127.0.0.1:1/db", existing=False)
