@@ -1,7 +1,7 @@
 """Validation and calibration must not share examples: what is refused, and where."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, product
 
 import numpy as np
 from scipy.special import gammaln
@@ -15,12 +15,14 @@ from riskpilot.losses.intake import TextArray, number_array
 from riskpilot.losses.judges import JudgeMapping
 from riskpilot.losses.risk_losses import RiskLosses
 from riskpilot.losses.same_sample import (
+    NO_PATTERN,
     Patterns,
     counts_tell,
     order_tells,
     orders_of,
     overlap_tells,
     patterns_of,
+    with_row,
 )
 from riskpilot.losses.splits import CalibrationLosses, ValidationLosses
 from riskpilot.statistics import GroupSummary
@@ -104,6 +106,18 @@ def _check_overlap(
     """
     for names, mine, theirs in _patterns(validation, calibration, rows[:_ROWS_COMPARED]):
         refuse_shared(mine, theirs, names)
+
+
+def check_overlap_by_row(seen: Iterable[ValidationLosses], calibration: CalibrationLosses) -> None:
+    """Do the same for all risks at once, where the validation losses of one configuration after the
+    other are read."""
+    mine = theirs = NO_PATTERN
+    for place, losses in enumerate(islice(seen, _ROWS_COMPARED)):
+        for name, part in losses.risks.items():
+            mine = with_row(mine, part.unit_rows([0])[0], by_range=False)
+            other = calibration.risks[name].unit_rows([place])[0]
+            theirs = with_row(theirs, other, by_range=False)
+    refuse_shared(mine, theirs, " and ".join(map(repr, calibration.risks)))
 
 
 def _patterns(

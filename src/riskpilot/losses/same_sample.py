@@ -13,6 +13,7 @@ from riskpilot.common import Places
 Patterns = npt.NDArray[np.uint64]
 """A number for each of m examples, equal where all their losses are equal, shape (m,)."""
 
+NO_PATTERN: Patterns = np.zeros(1, dtype=np.uint64)  # what stands for no row
 _RARE = np.log(1e9)  # what happens less often than once in 10^9 times is taken for no accident
 _STAKE = 3.0  # the logarithm of what a bet on an event returns; any number makes it a fair one
 _DIGITS = re.compile("([0-9]+)")
@@ -29,16 +30,27 @@ def patterns_of(
     The rows may come one by one, and none is kept. ``kind``: the precision in which the losses were
     written; ``by_range``: whether a row is measured by its range, so that its unit does not matter.
     """
-    found: Patterns = np.zeros(1, dtype=np.uint64)
+    found = NO_PATTERN
     for row in rows:
-        with np.errstate(over="ignore"):  # beyond the range of single precision all are alike
-            losses = row.astype(kind).astype(np.float64)
-        finite = losses[np.isfinite(losses)] if by_range else losses[:0]
-        low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
-        scaled = ((losses - low) / (high - low or 1.0)).astype("<f4") + np.float32(0)
-        scaled[np.isnan(scaled)] = np.nan  # one bit pattern for every NaN
-        found = _mixed(found * np.uint64(31) + scaled.view("<u4").astype(np.uint64))
+        found = with_row(found, row, kind, by_range=by_range)
     return found
+
+
+def with_row(
+    found: Patterns,
+    row: npt.NDArray[Any],
+    kind: type[np.floating[Any]] = np.float64,
+    *,
+    by_range: bool = True,
+) -> Patterns:
+    """Let patterns stand for one more row of losses, as `patterns_of` says."""
+    with np.errstate(over="ignore"):  # beyond the range of single precision all are alike
+        losses = row.astype(kind).astype(np.float64)
+    finite = losses[np.isfinite(losses)] if by_range else losses[:0]
+    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
+    scaled = ((losses - low) / (high - low or 1.0)).astype("<f4") + np.float32(0)
+    scaled[np.isnan(scaled)] = np.nan  # one bit pattern for every NaN
+    return _mixed(found * np.uint64(31) + scaled.view("<u4").astype(np.uint64))
 
 
 def _mixed(numbers: Patterns) -> Patterns:
@@ -78,6 +90,8 @@ def overlap_tells(seen: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> bool:
     tells.
     """
     k, m = len(seen), len(fresh)
+    if 2 * _found_in(seen, fresh) < min(k, m):  # which takes little memory to see
+        return False
     patterns, code = np.unique(np.concatenate([seen, fresh]), return_inverse=True)
     one, other = (np.bincount(part, minlength=len(patterns)) for part in (code[:k], code[k:]))
     if 2 * np.minimum(one, other).sum() < min(k, m):
@@ -88,6 +102,14 @@ def overlap_tells(seen: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> bool:
     equal = np.where(n % 2 == 0, halved, 0.0)
     evidence = max(_evidence((one > 0) & (other > 0), in_both), _evidence(one == other, equal))
     return bool(evidence > _RARE + np.log(2) + 2 + np.log(k * m) / 2)
+
+
+def _found_in(seen: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> int:
+    """Count the examples of one sample whose patterns the other one shows."""
+    known = np.sort(seen)
+    places = np.searchsorted(known, fresh)
+    places[places == len(known)] = 0
+    return int((known[places] == fresh).sum())
 
 
 def _evidence(found: npt.NDArray[np.bool_], chance: npt.NDArray[np.float64]) -> float:

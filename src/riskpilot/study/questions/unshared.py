@@ -1,6 +1,7 @@
 """Calibration losses of candidates are not those of the examples by which a search found them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 import optuna
 from optuna.trial import FrozenTrial
@@ -11,9 +12,12 @@ from riskpilot.losses import (
     LossMapping,
     calibration_losses,
     check_disjoint,
+    check_overlap_by_row,
+    same_sums,
     validation_losses,
 )
 from riskpilot.problem import Problem
+from riskpilot.study.kept.records import any_record_of, validation_of
 from riskpilot.study.kept.trial_losses import joined, one_row, read_validation
 from riskpilot.study.kept.trials import finished
 
@@ -22,22 +26,24 @@ Searched = Callable[[Sequence[FrozenTrial]], Iterable[tuple[optuna.Study, Sequen
 
 
 def check_unshared(
-    study: optuna.Study, trials: Sequence[FrozenTrial], opened: CalibrationLosses, *, needed: bool
+    study: optuna.Study, trials: Sequence[FrozenTrial], opened: CalibrationLosses
 ) -> None:
     """Refuse calibration losses that are the validation losses of trials, or many of these.
 
-    ``trials``: of the study, in the order of the calibration losses; ``needed``: whether it is an
-    error that the losses are no longer at hand.
+    ``trials``: of the study, in the order of the calibration losses. Validation losses are read
+    one trial after the other, because those of all may not find room; where they are no longer at
+    hand, and their sums are others, the records of the trials must do.
     """
     problem = opened.problem
+    records = [record for record in map(any_record_of, trials) if record is not None]
+    known = validation_of(problem, records)
+    check_disjoint(known, opened)
     tables = (read_validation(study, problem, trial) for trial in trials)
-    try:
-        seen = validation_losses(problem, joined(problem, tables, len(trials)))
-    except StudyError:
-        if needed:
-            raise
+    if same_sums(known, opened, range(len(trials))):
+        check_disjoint(validation_losses(problem, joined(problem, tables, len(trials))), opened)
         return
-    check_disjoint(seen, opened)
+    with suppress(StudyError):
+        check_overlap_by_row((validation_losses(problem, table) for table in tables), opened)
 
 
 def check_given(study: optuna.Study, problem: Problem, given: Mapping[int, LossMapping]) -> None:
@@ -53,4 +59,4 @@ def check_given(study: optuna.Study, problem: Problem, given: Mapping[int, LossM
         opened = calibration_losses(problem, joined(problem, tables, len(trials)))
     except LossError:
         return  # of trials that are not tested nothing is asked; the others are read again
-    check_unshared(study, trials, opened, needed=False)
+    check_unshared(study, trials, opened)
