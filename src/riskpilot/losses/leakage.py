@@ -18,6 +18,7 @@ from riskpilot.losses.same_sample import (
     NO_PATTERN,
     Patterns,
     counts_tell,
+    found_in,
     order_tells,
     orders_of,
     overlap_tells,
@@ -160,7 +161,7 @@ def refuse_shared(seen: Patterns, fresh: Patterns, names: str) -> None:
     ``names``: of the risks, for the message.
     """
     if overlap_tells(seen, fresh):
-        shared = int(np.isin(fresh, seen).sum())
+        shared = found_in(seen, fresh)
         raise LeakageError(
             f"Calibration examples must not have been seen by the search, but {shared:,} of "
             f"{len(fresh):,} have the losses of validation examples in {names}, which other "

@@ -90,7 +90,7 @@ def overlap_tells(seen: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> bool:
     tells.
     """
     k, m = len(seen), len(fresh)
-    if 2 * _found_in(seen, fresh) < min(k, m):  # which takes little memory to see
+    if 2 * found_in(seen, fresh) < min(k, m):
         return False
     patterns, code = np.unique(np.concatenate([seen, fresh]), return_inverse=True)
     one, other = (np.bincount(part, minlength=len(patterns)) for part in (code[:k], code[k:]))
@@ -104,8 +104,8 @@ def overlap_tells(seen: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> bool:
     return bool(evidence > _RARE + np.log(2) + 2 + np.log(k * m) / 2)
 
 
-def _found_in(seen: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> int:
-    """Count the examples of one sample whose patterns the other one shows."""
+def found_in(seen: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> int:
+    """Count the fresh examples whose patterns a sample that was seen shows, in little memory."""
     known = np.sort(seen)
     places = np.searchsorted(known, fresh)
     places[places == len(known)] = 0
