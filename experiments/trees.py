@@ -29,7 +29,7 @@ class SharedOnly(rp.GuidedSampler):
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         shared = intersection_search_space(study.get_trials(deepcopy=False))
-        return {} if trial.number < default_pool_size(len(shared)) else shared
+        return {} if trial.number < default_pool_size(len(shared), has_choices=True) else shared
 
 
 COMPARISON = Comparison(

@@ -29,8 +29,12 @@ def test_slots_of_the_random_pool_do_not_depend_on_who_fills_them():
     assert alone == together.tolist()
 
 
-def test_pools_grow_with_the_dimension_up_to_fifteen():
-    assert [default_pool_size(d) for d in range(6)] == [2, 2, 7, 15, 15, 15]
+def test_two_evaluations_begin_a_search_among_few_numbers():
+    assert [default_pool_size(d) for d in range(6)] == [2, 2, 2, 2, 8, 8]
+
+
+def test_choices_are_seen_before_a_search_begins():
+    assert [default_pool_size(d, has_choices=True) for d in range(6)] == [2, 2, 7, 15, 15, 15]
 
 
 @pytest.mark.parametrize("strategy", [rp.GUIDED, rp.PAPER, rp.ONE_SIDED, rp.HVI])

@@ -255,7 +255,7 @@ def surveyed(study):
     trials = trials_of(study)
     space = branched_space(trials, study_space(study))
     cover = space.cover(np.random.default_rng(0))
-    return survey(trials, PROBLEM, space, cover, study.sampler._region)
+    return survey(trials, PROBLEM, space, cover, study.sampler._region, rp.GUIDED)
 
 
 def test_workers_at_the_same_time_try_different_configurations():

@@ -98,7 +98,9 @@ def test_a_trial_that_finishes_after_the_fit_counts_as_one_under_way():
     trials = trials_of(study)
     space = Space(study_space(study))
     cover = np.random.default_rng(0).random((50, 3))
-    fitted = survey(trials[:5], rp.study.problem_of(study), space, cover, study.sampler._region)
+    fitted = survey(
+        trials[:5], rp.study.problem_of(study), space, cover, study.sampler._region, rp.GUIDED
+    )
     later = with_pending(fitted, trials)
     assert len(later.model.observations.x) == 5
     assert later.model.observations.pending[0].tolist() == [trials[5].params[n] for n in "xyz"]

@@ -39,17 +39,23 @@ class Believed:
 
 
 def fit_believing(
-    x: FloatArray, y: FloatArray, noise_variance: FloatArray | None, earlier: Surrogate
+    x: FloatArray,
+    y: FloatArray,
+    noise_variance: FloatArray | None,
+    earlier: Surrogate,
+    *,
+    caution: float = 0.0,
 ) -> Believed:
     """Fit a surrogate to observations with the help of an earlier one.
 
-    The arguments are those of `surrogate.fit`. Two things say how far the earlier one is to be
+    The arguments are those of `surrogate.fit`; where the earlier one helps, it takes the place of
+    caution. Two things say how far the earlier one is to be
     believed: how well each observation is foretold by all others with it and without it, and how
     much of the spread of the observations it explains. Between observations that lie close both
     ways foretell well, and the second matters: a misleading surrogate adds spread, and would lead
     astray where nothing was observed.
     """
-    alone = surrogate.fit(x, y, noise_variance)
+    alone = surrogate.fit(x, y, noise_variance, caution=caution)
     rest = surrogate.fit(x, y - earlier.mean(x), noise_variance)
     explained = len(y) * math.log(alone.scale / rest.scale)
     evidence = rest.foresight() - alone.foresight() + explained

@@ -24,8 +24,9 @@ MOST_OBSERVATIONS = 400
 class Observations:
     """What the finished evaluations showed on validation data, and where others still run.
 
-    ``x``: (n, d) in the unit cube; ``values``: (n, c + 1); ``variances``: (n, c + 1), NaN columns
-    where the noise is not known; ``pending``: (p, d).
+    ``x``: (n, d) in the unit cube; ``values``: (n, c + 1); ``variances``: those of the noise that
+    values do not have in common, (n, c + 1), NaN columns where it is not known; ``pending``:
+    (p, d).
     """
 
     x: FloatArray
@@ -71,20 +72,29 @@ def fit_model(
     earlier: Sequence[Surrogate] | None = None,
     *,
     misfit: bool = False,
+    caution: float = 0.0,
 ) -> Model:
     """Fit a surrogate to every objective, with the noise of its observations where it is known.
 
     ``earlier``: those of an earlier study, which are believed as far as they prove right;
-    ``misfit``: see `surrogate.fit`, for surrogates without an earlier one.
+    ``misfit``: see `surrogate.fit`, for surrogates without an earlier one; ``caution``: see
+    there, for risks. The free objective has none.
 
     Time grows with the cube of the number of observations and memory with its square; where there
     are more than `MOST_OBSERVATIONS`, `representative_rows` says which of them to take.
     """
     x, columns = observations.x, list(_columns(observations))
+    cautions = [caution] * (len(columns) - 1) + [0.0]
     if earlier is None:
-        fitted = (surrogate.fit(x, *column, misfit=misfit) for column in columns)
+        fitted = (
+            surrogate.fit(x, *column, misfit=misfit, caution=each)
+            for column, each in zip(columns, cautions, strict=True)
+        )
         return Model(observations, tuple(fitted))
-    believed = [fit_believing(x, *c, before) for c, before in zip(columns, earlier, strict=True)]
+    believed = (
+        fit_believing(x, *column, before, caution=each)
+        for column, before, each in zip(columns, earlier, cautions, strict=True)
+    )
     return Model(observations, tuple(believed))
 
 

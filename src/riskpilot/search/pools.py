@@ -56,11 +56,19 @@ def uniform(slot: int, size: int, rng: np.random.Generator) -> float:
     return float(rng.random(slot + 1)[slot])
 
 
-def default_pool_size(d: int) -> int:
+# Up to so many numbers, proposals find their way from two evaluations; beyond, from so many.
+_FEW = 3
+_OF_MANY = 8
+
+
+def default_pool_size(d: int, *, has_choices: bool = False) -> int:
     """Choose the size of the initial pool for ``d`` parameters.
 
-    The pool shows the effect of each parameter and leaves budget for proposals. On one parameter
-    two evaluations are enough to begin: what lies between and beyond them is found faster by
-    proposals. In more dimensions a cliff is easily missed.
+    Where there are few numbers, two evaluations are enough to begin: what lies between and beyond
+    them is found faster by proposals. Among many parameters a larger pool shows which of them
+    matter. Choices (``has_choices``) have to be seen before anything is known of them, and of what
+    they decide: other parameters may exist under one of them alone.
     """
-    return 2 if d <= 1 else min(2 ** (d + 1) - 1, 15)
+    if has_choices and d > 1:
+        return min(2 ** (d + 1) - 1, 15)
+    return 2 if d <= _FEW else _OF_MANY

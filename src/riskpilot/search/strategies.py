@@ -45,6 +45,13 @@ class Strategy:
         The chance that validation is not too optimistic; 1 trusts it.
     doubt : float, default 0.2
         Up to what share of a risk validation is too optimistic otherwise.
+    caution : float, default 2.0
+        How risky a configuration is expected to be that is unlike all evaluated ones: by so many
+        standard deviations of the evaluated risks more than their mean.
+    own_noise : float, default 0.15
+        The share of an evaluation's noise that is its own. The rest it has in common with its
+        neighbours, which see the same examples, so that differences between them are known better
+        than their means are.
 
     Raises
     ------
@@ -69,6 +76,8 @@ class Strategy:
     delta_prime: float = DELTA_PRIME
     trust: float = TRUST
     doubt: float = DOUBT
+    caution: float = 2.0
+    own_noise: float = 0.15
 
     def __post_init__(self) -> None:
         for name in ("pool", "reference", "front", "scale"):
@@ -91,6 +100,17 @@ class Strategy:
             )
         check_delta_prime(self.delta_prime)
         check_hedge(self.trust, self.doubt)
+        if not 0 <= (number if (number := as_number(self.caution)) is not None else -1) <= 100:
+            raise ProblemError(
+                f"Strategy: caution is a number of standard deviations and must lie in [0, 100], "
+                f"but it is {shown(self.caution)}. Use caution=2.0, or 0 for none."
+            )
+        if not 0 <= (number if (number := as_number(self.own_noise)) is not None else -1) <= 1:
+            raise ProblemError(
+                f"Strategy: own_noise is a share of the noise and must lie in [0, 1], but it is "
+                f"{shown(self.own_noise)}. Use own_noise=0.15, or 1 where evaluations see "
+                f"different examples."
+            )
 
 
 def check_delta_prime(delta_prime: float) -> None:
@@ -141,6 +161,8 @@ PAPER = Strategy(
     delta_prime=1e-4,
     trust=1.0,
     doubt=0.0,
+    caution=0.0,
+    own_noise=1.0,
 )
 ONE_SIDED = replace(PAPER, reference=choices.one_sided_reference)
 HVI = replace(PAPER, reference=choices.fixed_reference)

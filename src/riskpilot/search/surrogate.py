@@ -87,7 +87,12 @@ class Surrogate:
 
 
 def fit(
-    x: FloatArray, y: FloatArray, noise_variance: FloatArray | None, *, misfit: bool = False
+    x: FloatArray,
+    y: FloatArray,
+    noise_variance: FloatArray | None,
+    *,
+    misfit: bool = False,
+    caution: float = 0.0,
 ) -> Surrogate:
     """Fit a process to the values ``y``, shape (n,), at ``x``, shape (n, d) in the unit cube.
 
@@ -95,9 +100,10 @@ def fit(
     is not known, and then it is fitted with the other hyper-parameters. ``misfit``: whether noise
     is fitted beside a known one too, for what no smooth process can follow: where it has to follow
     steps between neighbours, its length scales become so small that it forgets, a little further
-    on, what it knows.
+    on, what it knows. ``caution``: by how many deviations of the observed values the process is
+    expected to lie above their mean where nothing was observed.
     """
-    data = replace(_standardised(x, y, noise_variance), misfit=misfit)
+    data = replace(_standardised(x, y, noise_variance, caution), misfit=misfit)
     posterior = data.posterior()
     theta = _maximum(posterior)
     return _conditioned(data, theta, posterior.solve(theta) if len(y) <= _ENOUGH else None)
@@ -144,7 +150,10 @@ def _blocks(x: FloatArray, most: int) -> list[IntArray]:
 
 @dataclass(frozen=True)
 class _Standardised:
-    """Observations with values ``z`` of mean 0 and deviation 1, and their noise on that scale."""
+    """Observations with values ``z`` of deviation 1, and their noise on that scale.
+
+    0 is what a value is expected to be where nothing was observed.
+    """
 
     x: FloatArray
     z: FloatArray
@@ -164,11 +173,15 @@ class _Standardised:
         return _Posterior(part.x, part.z, part.noise, misfit=self.misfit)
 
 
-def _standardised(x: FloatArray, y: FloatArray, noise_variance: FloatArray | None) -> _Standardised:
-    """Standardise the values of observations."""
+def _standardised(
+    x: FloatArray, y: FloatArray, noise_variance: FloatArray | None, caution: float = 0.0
+) -> _Standardised:
+    """Standardise the values of observations; ``caution``: as in `fit`."""
     offset, scale = float(np.mean(y)), float(np.std(y))
     if scale <= 1e-12 * max(1.0, abs(offset)):
         scale = 1.0  # a constant objective is a flat surrogate
+    else:
+        offset += caution * scale
     known = None if noise_variance is None else noise_variance / scale**2
     return _Standardised(x, (y - offset) / scale, known, offset, scale)
 

@@ -30,7 +30,6 @@ from riskpilot.search import (
     Strategy,
     acquisition,
     check_hedge,
-    default_pool_size,
     guided_reference,
     outlook,
     uniform,
@@ -47,7 +46,7 @@ from riskpilot.study.kept.trials import (
 )
 from riskpilot.study.proposals import best_new_point, part_of_the_way
 from riskpilot.study.sampler_settings import check_settings
-from riskpilot.study.space import Space, from_unit
+from riskpilot.study.space import Space, from_unit, pool_size
 from riskpilot.study.storages import (
     exclusive,
     is_optimizing,
@@ -76,7 +75,8 @@ class GuidedSampler(BaseSampler):
     problem : Problem
         The risks with their limits, the free objective, and delta.
     n_startup_trials : int, optional
-        The size of the initial pool; by default 2 for one parameter, 7 for two, 15 for more.
+        The size of the initial pool; by default 2 for up to three parameters that are numbers and
+        8 for more. Where one is a choice: 2 for one parameter, 7 for two, 15 for more.
     delta_prime : float, optional
         The width of the region of interest; smaller is wider. By default that of the strategy.
     trust : float, optional
@@ -319,7 +319,8 @@ class GuidedSampler(BaseSampler):
         most: int = MOST_OBSERVATIONS,
     ) -> Survey:
         """Fit surrogates to at most so many finished trials, and find the region of interest."""
-        return survey(trials, problem, space, cover, self._region, most, earlier)
+        strategy = self._strategy
+        return survey(trials, problem, space, cover, self._region, strategy, most, earlier)
 
     def _region(self, validation: ValidationLosses, n_calibration: int | None) -> list[Interval]:
         """Compute the region of interest, for as many calibration examples as evaluations bring."""
@@ -336,7 +337,7 @@ class GuidedSampler(BaseSampler):
         """Return the size of the initial pool: half of it where an earlier study shows the rest."""
         if self._n_startup_trials is not None:
             return self._n_startup_trials
-        size = default_pool_size(len(space))
+        size = pool_size(space)
         return size if earlier_of(study) is None else max(2, (size + 1) // 2)
 
     def _rng(self, trial: FrozenTrial | None, purpose: str) -> np.random.Generator:

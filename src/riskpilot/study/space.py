@@ -22,6 +22,7 @@ from optuna.distributions import (
 from riskpilot.common import canonical, plain_configs
 from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import RiskpilotError, StudyError, shown
+from riskpilot.search import default_pool_size
 from riskpilot.study.branches import Branches, learned_branches
 
 _ENUMERATE_UP_TO = 4096
@@ -38,6 +39,12 @@ def n_values(distribution: BaseDistribution) -> float:
     if distribution.step is None:
         return math.inf
     return math.floor((distribution.high - distribution.low) / distribution.step + 1e-9) + 1
+
+
+def pool_size(space: Mapping[str, BaseDistribution]) -> int:
+    """Choose the size of the initial pool for the parameters that are known."""
+    has_choices = any(isinstance(dist, CategoricalDistribution) for dist in space.values())
+    return default_pool_size(len(space), has_choices=has_choices)
 
 
 def to_unit(distribution: BaseDistribution, value: Any) -> float:

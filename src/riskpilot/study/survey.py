@@ -17,6 +17,7 @@ from riskpilot.search import (
     MOST_OBSERVATIONS,
     Model,
     Observations,
+    Strategy,
     fit_model,
     representative_rows,
     values_and_variances,
@@ -111,6 +112,7 @@ def survey(
     space: Space,
     cover: FloatArray,
     region_of: Region,
+    strategy: Strategy,
     most: int = MOST_OBSERVATIONS,
     earlier: Earlier | None = None,
 ) -> Survey:
@@ -134,10 +136,12 @@ def survey(
     observations = Observations(
         x[rows],
         np.vstack([values, *(each.values for each in stopped)]),
-        np.vstack([variances, *(each.variances for each in stopped)]),
+        # What a stopped one has not shown is its own, whatever examples it shares with others.
+        np.vstack([strategy.own_noise * variances, *(each.variances for each in stopped)]),
         np.empty((0, x.shape[1])),
     )
-    model = fit_model(observations, None if earlier is None else earlier.surrogates)
+    before = None if earlier is None else earlier.surrogates
+    model = fit_model(observations, before, caution=strategy.caution)
     return Survey(
         space,
         model,

@@ -12,7 +12,7 @@ from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import non_dominated, region_of
 from riskpilot.losses import digest_in_any_order, validation_losses
 from riskpilot.problem import Problem
-from riskpilot.search import best_rows, default_pool_size, values_and_variances
+from riskpilot.search import best_rows, values_and_variances
 from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.earlier import earlier_of
 from riskpilot.study.kept.records import record_of, validation_of
@@ -25,8 +25,8 @@ from riskpilot.study.questions.stored_space import space_as_json
 _MOST = 100
 # So many digests of validation losses are kept of the studies before it, the latest first.
 _MOST_BEFORE = 200
-# The share of the initial pool that tries what was best in the earlier study.
-_FIRST_SHARE = 0.25
+# At most so many configurations that were best in the earlier study are tried first.
+_MOST_FIRST = 4
 
 
 def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
     if problem.has_open_limits:
         return content
     m = n_calibration_of(done.records, settings_of(earlier).get("n_calibration"))
-    n_first = max(1, round(_FIRST_SHARE * default_pool_size(len(space))))
+    n_first = min(2 ** (len(space) - 1), _MOST_FIRST)  # more parameters, more ways to be good
     first = best_rows(values[rows], region_of(validation, m), n_first)
     return {**content, "first": [configs[row] for row in first]}
 
