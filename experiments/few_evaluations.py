@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import numpy as np
-
 from experiments.ratios import Outcomes, ratios, write_table
 from experiments.runs import TUNING, Setting, in_processes, loaded
 from experiments.tuning import few
@@ -26,8 +24,6 @@ from riskpilot.bench.methods import METHODS, Assignment
 from riskpilot.bench.searches import SearchResult
 from riskpilot.bench.tasks import Task
 from riskpilot.bench.validation_sums import sum_validation
-from riskpilot.common.arrays import FloatArray
-from riskpilot.guarantee import Interval
 from riskpilot.search import GUIDED
 from riskpilot.study import sampler as sampler_module
 from riskpilot.study.sampler import GuidedSampler
@@ -61,23 +57,18 @@ class HedgesLate(GuidedSampler):
         return replace(found, region=[replace(part, trust=1.0) for part in found.region])
 
 
-def smaller_pool(d: int, n_trials: int) -> int:
-    """Two evaluations for each of few parameters."""
-    return min(max(2 * d, 2), (n_trials + 1) // 2)
-
-
-def far_reference(region: list[Interval], means: FloatArray, observed: FloatArray) -> FloatArray:
-    """The reference point beyond the worst free value that was seen, by as much as they differ."""
-    worst, best = observed[:, -1].max(), observed[:, -1].min()
-    return np.append(np.full(len(region), np.inf), worst + (worst - best))
+def larger_pool(d: int, n_trials: int) -> int:
+    """A pool that covers the space of two or three parameters, too."""
+    return min(2 ** (d + 1) - 1 if d > 1 else 2, (n_trials + 1) // 2)
 
 
 WAYS = {
     "default": Search(),
     "bold steps all the way": Search(sampler=AllTheWay),
     "a late hedge": Search(sampler=HedgesLate),
-    "smaller pools": Search(pool=smaller_pool),
-    "nothing is worse than the worst": Search(replace(GUIDED, reference=far_reference)),
+    "larger pools": Search(pool=larger_pool),
+    "no caution": Search(replace(GUIDED, caution=0.0)),
+    "all noise is its own": Search(replace(GUIDED, own_noise=1.0)),
 }
 
 

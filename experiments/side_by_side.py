@@ -189,11 +189,9 @@ class Comparison:
     ) -> dict[str, Any]:
         """The figures of one task."""
         free = {name: [one.free for one in each] for name, each in by_search.items()}
-        means = {name: float(np.mean(each)) for name, each in free.items()}
-        best = min(self.peers, key=lambda name: means.get(name, np.inf))
         row: dict[str, Any] = {
             "seeds": max(map(len, by_search.values())),
-            "free": {name: round(mean, 4) for name, mean in means.items()},
+            "free": {name: round(float(np.mean(each)), 4) for name, each in free.items()},
             "standard_error": {
                 name: round(_standard_error(each), 4) for name, each in free.items()
             },
@@ -204,14 +202,44 @@ class Comparison:
             },
             "by_seed": {name: [round(one, 4) for one in each] for name, each in free.items()},
         }
-        if "guided" in means and best in means:
-            gains = np.subtract(free[best], free["guided"])  # on the same data, seed by seed
-            row |= {
-                "best_peer": best,
-                "ratio": round(means["guided"] / means[best], 3),
-                "gain": [round(float(np.mean(gains)), 4), round(_standard_error(gains), 4)],
+        return row | self._against_the_best(free)
+
+    def _against_the_best(self, free: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+        """Compare guided search with the best peer, on the same data, seed by seed."""
+        peers = [name for name in self.peers if name in free]
+        if "guided" not in free or not peers:
+            return {}
+        best = min(peers, key=lambda name: float(np.mean(free[name])))
+        gains = np.subtract(free[best], free["guided"])
+        return {
+            "best_peer": best,
+            "ratio": round(float(np.mean(free["guided"]) / np.mean(free[best])), 3),
+            "gain": [round(float(np.mean(gains)), 4), round(_standard_error(gains), 4)],
+        }
+
+    def _beside(
+        self, rows: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """Put new figures of some searches beside those of the others that a file has.
+
+        Tasks that were not searched stay as they are. Data and seeds are the same, so that other
+        searches would come out as before.
+        """
+        new = {row["task"]: row for row in rows}
+        merged = []
+        for old in before:
+            row = new.pop(old["task"], old)
+            if row["seeds"] != old["seeds"]:
+                raise SystemExit(
+                    f"The file has {old['seeds']} seeds of {old['task']!r}, but {row['seeds']} "
+                    f"were asked for. Give --seeds {old['seeds']}, or another --out."
+                )
+            joined = {
+                key: {**old[key], **value} if isinstance(value, dict) else value
+                for key, value in row.items()
             }
-        return row
+            merged.append(joined | self._against_the_best(joined["by_seed"]))
+        return [*merged, *new.values()]
 
     def main(
         self, name: str, description: str | None, out: Path, seeds: int, given: list[str] | None
@@ -221,6 +249,9 @@ class Comparison:
         every = {"task": list(self.tasks), "search": list(self.searches)}
         for what, names in every.items():
             parser.add_argument(f"--{what}", action="append", choices=names, help="all by default")
+        parser.description = (
+            f"{description}\n\nWith --search, figures of the other searches stay as --out has them."
+        )
         parser.add_argument("--seeds", type=int, default=seeds)
         parser.add_argument("--jobs", type=int, default=2)
         parser.add_argument("--out", type=Path, default=out)
@@ -235,6 +266,8 @@ class Comparison:
             for search in options.search or self.searches
         ]
         rows = self.summary(runs, self._outcomes(runs, options.jobs, options.kept))
+        if options.search and options.out.exists():
+            rows = self._beside(rows, json.loads(options.out.read_text()))
         options.out.write_text(json.dumps(rows, indent=1) + "\n")
         for row in rows:
             print(json.dumps(row, indent=1))

@@ -40,9 +40,14 @@ def test_every_way_is_measured_at_all_and_half_of_the_evaluations():
 WHERE_IT_MATTERS = {
     "bold steps all the way": ("curved, d = 1", 3, -1),
     "a late hedge": ("curved, d = 1", 0, 0),
-    "smaller pools": ("abstaining, d = 2, two risks", 0, 1),
-    "nothing is worse than the worst": ("abstaining, d = 2, two risks", 0, 0),
+    "larger pools": ("abstaining, d = 2, two risks", 0, 1),
+    "no caution": ("abstaining, d = 2, two risks", 0, 0),
+    "all noise is its own": ("hardly safe, d = 1", 0, 1),
 }
+
+
+def test_every_way_but_the_default_is_looked_at_where_it_matters():
+    assert set(WHERE_IT_MATTERS) == set(WAYS) - {"default"}
 
 
 @pytest.mark.parametrize("way", WHERE_IT_MATTERS)

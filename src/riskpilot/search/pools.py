@@ -66,8 +66,8 @@ def default_pool_size(d: int, *, has_choices: bool = False) -> int:
 
     Where there are few numbers, two evaluations are enough to begin: what lies between and beyond
     them is found faster by proposals. Among many parameters a larger pool shows which of them
-    matter. Choices (``has_choices``) have to be seen before anything is known of them, and of what
-    they decide: other parameters may exist under one of them alone.
+    matter. Where there are choices (``has_choices``) it is larger still: each has to be seen before
+    anything is known of it, and other parameters may exist under one of them alone.
     """
     if has_choices and d > 1:
         return min(2 ** (d + 1) - 1, 15)
