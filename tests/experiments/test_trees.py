@@ -1,5 +1,6 @@
 """The comparison in tree-shaped spaces: tasks, searches and their summary."""
 
+import json
 from dataclasses import replace
 
 import optuna
@@ -49,3 +50,31 @@ def test_the_summary_compares_with_the_best_of_the_peers():
     assert (row["best_peer"], row["ratio"], row["role"]) == ("NSGA-II", 0.714, "tuning")
     assert row["gain"] == [0.2, 0.0]
     assert row["empty"]["guided"] == row["above_limit"]["guided"] == 1  # its limit is 0.08
+
+
+def test_figures_of_other_searches_stay_beside_new_ones(tmp_path, monkeypatch):
+    def outcomes(values):
+        return lambda runs, jobs, kept: [
+            Outcome(values[run.search] + run.seed / 100, 0.01, True) for run in runs
+        ]
+
+    def main(*arguments):
+        given = ["--out", str(out), *arguments]
+        COMPARISON.main("experiments.trees", "Trees.", out, 2, given)
+        return {row["task"]: row for row in json.loads(out.read_text())}
+
+    out = tmp_path / "trees.json"
+    before = dict.fromkeys(COMPARISON.searches, 0.8) | {"TPE": 0.6, "guided": 0.3}
+    monkeypatch.setattr(type(COMPARISON), "_outcomes", lambda self, *a: outcomes(before)(*a))
+    first = main()
+    after = {"guided": 0.5}
+    monkeypatch.setattr(type(COMPARISON), "_outcomes", lambda self, *a: outcomes(after)(*a))
+    task = TUNING[0]
+    second = main("--search", "guided", "--task", task)
+    assert second[task]["free"] == first[task]["free"] | {"guided": 0.505}
+    assert (second[task]["best_peer"], second[task]["ratio"]) == ("TPE", round(0.505 / 0.605, 3))
+    assert {name: row for name, row in second.items() if name != task} == {
+        name: row for name, row in first.items() if name != task
+    }
+    with pytest.raises(SystemExit, match="Give --seeds 2"):
+        main("--search", "guided", "--seeds", "1")
