@@ -59,6 +59,8 @@ def uniform(slot: int, size: int, rng: np.random.Generator) -> float:
 # Up to so many numbers, proposals find their way from two evaluations; beyond, from so many.
 _FEW = 3
 _OF_MANY = 8
+# Where there are choices among more than two parameters, so many.
+_WITH_CHOICES = 15
 
 
 def default_pool_size(d: int, *, has_choices: bool = False) -> int:
@@ -70,5 +72,5 @@ def default_pool_size(d: int, *, has_choices: bool = False) -> int:
     anything is known of it, and other parameters may exist under one of them alone.
     """
     if has_choices and d > 1:
-        return min(2 ** (d + 1) - 1, 15)
+        return 7 if d == 2 else _WITH_CHOICES
     return 2 if d <= _FEW else _OF_MANY
