@@ -61,6 +61,48 @@ def test_half_a_line_at_the_end_of_a_journal_is_dropped(tmp_path, caplog, rest):
     check_whole(rp.load_study(**place), 6)
 
 
+WRITINGS = {
+    "work": lambda place: work(evaluate, n_trials=6, **place),
+    "create_study": lambda place: rp.create_study(
+        PROBLEM, storage=place["storage"], study_name="other"
+    ),
+    "select": lambda place: rp.select(rp.load_study(**place)),
+}
+
+
+@pytest.mark.parametrize("writing", WRITINGS)
+@pytest.mark.parametrize("rest", [b"", b'{"op_code":4,"worker_id":"x'])
+@pytest.mark.parametrize("line", [b"garbage\n", b'{"op_code":4,"worker_\n', b"\0\0\0\n", b"\n"])
+def test_a_last_line_that_is_whole_and_no_change_is_refused_and_left(tmp_path, line, rest, writing):
+    """A worker that dies leaves no end of a line; before, lines were added, and then none read."""
+    place = {"storage": tmp_path / "study.log", "study_name": "s"}
+    rp.create_study(PROBLEM, seed=0, **place)
+    work(evaluate, n_trials=3, **place)
+    whole = place["storage"].read_bytes()
+    place["storage"].write_bytes(whole + line + rest)
+    with pytest.raises(rp.StudyError, match=r"cannot be read .* restore it from a copy\.$"):
+        WRITINGS[writing](place)
+    assert place["storage"].read_bytes() == whole + line + rest
+    assert not Path(f"{place['storage']}.lock").is_symlink()
+    place["storage"].write_bytes(whole)
+    WRITINGS[writing](place)
+
+
+@pytest.mark.parametrize("line", [b"garbage\n", b'{"op_code":4}\n', b"[" * 100_000 + b"\n"])
+def test_a_line_that_comes_while_a_worker_runs_is_not_added_to(tmp_path, line):
+    place = {"storage": tmp_path / "study.log", "study_name": "s"}
+    study = rp.create_study(PROBLEM, seed=0, **place)
+    other = rp.load_study(**place)
+    other.set_user_attr("long", "x" * 10_000)  # a line of another worker, which is not read yet
+    study.set_user_attr("note", 1)
+    with place["storage"].open("ab") as file:
+        file.write(line)
+    before = place["storage"].read_bytes()
+    with pytest.raises(rp.StudyError, match="the last one is"):
+        study.set_user_attr("note", 2)
+    assert place["storage"].read_bytes() == before
+
+
 def test_a_journal_whose_worker_died_with_the_lock_is_open_to_others(tmp_path, monkeypatch):
     """The lock is a link; one that was relative to another folder led nowhere, for ever."""
     monkeypatch.chdir(tmp_path)

@@ -1,5 +1,6 @@
 """Labels that arrive: batches, what is still needed, what survives, and what is refused."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import riskpilot as rp
+from riskpilot.guarantee import promise_words
 from riskpilot.study import study_status
 
 RISKS = np.array([[0.03], [0.05], [0.07], [0.2]])
@@ -309,6 +311,57 @@ def test_verify_computes_the_certificate_again(table, tmp_path):
     edited = rp.Certificate(**{k: v for k, v in text.items() if k != "digest"})
     found = rp.verify(edited, validation=seen, calibration=losses)
     assert any("sequential: computed" in difference for difference in found.differences)
+
+
+def in_words_before(certificate, *changes):
+    """The certificate as it was stored when its promise had other words."""
+    words = certificate.promise
+    for now, before in changes:
+        assert now in words
+        words = words.replace(now, before)
+    return rp.Certificate.from_json(dataclasses.replace(certificate, promise=words).to_json())
+
+
+ONE_LABEL = ("It took 1 label of", "It took 1 labels of")
+CHOICE = (("that is chosen, here ", ""), ("}, has ", "} has "))  # of the first certificates
+
+
+def test_one_label_is_no_labels_and_certificates_that_said_so_still_hold():
+    problem = rp.Problem([rp.Risk("error", limit=0.95)], minimize="cost")
+    seen = {"error": np.zeros((1, 50)), "cost": np.ones(1)}
+    losses = {"error": np.zeros((1, 1))}
+    calibration = rp.Calibration(rp.freeze(problem, validation=seen), horizon=1)
+    calibration.add(losses)
+    certificate = calibration.select().certificate
+    assert " It took 1 label of at most 1; the promise holds whenever" in certificate.promise
+    assert rp.verify(certificate, validation=seen, calibration=losses).ok
+    plural = in_words_before(certificate, ONE_LABEL)
+    first = in_words_before(certificate, ONE_LABEL, *CHOICE)
+    for earlier in (plural, first):
+        assert rp.verify(earlier, validation=seen, calibration=losses).ok
+        assert certificate.has_fingerprint(earlier.fingerprint)
+    other = in_words_before(plural, ("It took 1 labels of", "It took 2 labels of"))
+    assert not rp.verify(other, validation=seen, calibration=losses).ok
+    assert not certificate.has_fingerprint(other.fingerprint)
+
+
+def test_a_study_whose_ledger_says_1_labels_gives_the_same_answer(tmp_path, monkeypatch):
+    problem = rp.Problem([rp.Risk("error", limit=0.95)], minimize="cost")
+    place = {"storage": f"sqlite:///{tmp_path}/study.db", "study_name": "s"}
+    study = rp.create_study(problem, seed=0, **place)
+    study.optimize(rp.objective(study, evaluate), n_trials=2)
+    calibration = rp.Calibration(study, horizon=1)
+    calibration.add({"error": np.zeros((len(calibration.candidates), 1))})
+    with monkeypatch.context() as before:
+        before.setattr(promise_words, "how_many", lambda n, _: f"{n:,} labels", raising=False)
+        earlier = calibration.select().certificate
+    assert "It took 1 labels of at most 1;" in earlier.promise
+    again = rp.Calibration(rp.load_study(**place), horizon=1)
+    certificate = again.select().certificate  # the ledger has the answer in the words of before
+    assert "It took 1 label of at most 1;" in certificate.promise
+    for one in (earlier, certificate):
+        verified = rp.verify(one, study=rp.load_study(**place))
+        assert verified.ok, str(verified)
 
 
 def test_the_report_shows_the_path(table, tmp_path):

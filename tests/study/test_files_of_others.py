@@ -5,18 +5,28 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import optuna
 import pytest
 
 import riskpilot as rp
 from riskpilot.gate import check_change
 from riskpilot.study import open_study
 from riskpilot.study.storages.sql import check_tables
+from riskpilot.study.workers import work
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost")
+
+
+def evaluate(trial: optuna.Trial) -> rp.Evaluation:
+    x = trial.suggest_float("x", 0, 1)
+    return rp.Evaluation({"error": [x, 0, 0, 0], "cost": 1 - x}, {"error": [0, x, 0, 0]})
+
+
 OPENINGS: dict[str, Callable[[str], object]] = {
     "create_study": lambda place: rp.create_study(PROBLEM, storage=place, study_name="n"),
     "load_study": lambda place: rp.load_study(storage=place, study_name="n"),
     "open_study": open_study,
+    "work": lambda place: work(evaluate, storage=place, study_name="n", n_trials=1),
 }
 TEXTS = [
     "hello my notes\n",
@@ -48,6 +58,35 @@ def test_an_empty_file_and_half_of_a_first_line_are_used(begun: str, tmp_path: P
     place.write_text(begun)
     rp.create_study(PROBLEM, storage=str(place), study_name="n")
     assert rp.load_study(storage=str(place), study_name="n").study_name == "n"
+
+
+ABSENT = ["study.db", "sqlite:///study.db", "sqlite:///file:study.db?uri=true", "study.log"]
+
+
+@pytest.mark.parametrize("opening", [name for name in OPENINGS if name != "create_study"])
+@pytest.mark.parametrize("address", ABSENT)
+def test_a_file_that_is_not_there_is_not_made_by_a_slip(
+    address: str, opening: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(rp.StudyError, match=r"There is no study at .* does not exist"):
+        OPENINGS[opening](address)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+@pytest.mark.parametrize("name", ["my study.db", "my%20study.db", "a#b.db", "file:s.db?uri=true"])
+def test_an_address_that_a_study_was_made_with_opens_it(
+    name: str, opening: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    address = f"sqlite:///{name}"
+    rp.create_study(PROBLEM, storage=address, study_name="n")
+    if opening == "create_study":
+        with pytest.raises(rp.StudyError, match="a study 'n' in this storage already"):
+            OPENINGS[opening](address)
+    else:
+        OPENINGS[opening](address)
 
 
 def make_tables(place: Path, *names: str) -> None:

@@ -141,13 +141,16 @@ class Certificate(SignedRecord):
         return digest_of(_coarse(asdict(self)))
 
     @property
-    def in_earlier_words(self) -> "Certificate":
-        """The same certificate with its promise in the words that the first certificates had."""
-        return replace(self, promise=in_earlier_words(self.promise, self.config, self.level))
+    def in_earlier_words(self) -> "tuple[Certificate, ...]":
+        """The same certificate with its promise in the words that earlier certificates had."""
+        promises = in_earlier_words(self.promise, self.config, self.level)
+        return tuple(replace(self, promise=promise) for promise in promises)
 
     def has_fingerprint(self, fingerprint: str) -> bool:
         """Whether a ledger's fingerprint is that of this certificate, in whichever words."""
-        return fingerprint in (self.fingerprint, self.in_earlier_words.fingerprint)
+        return fingerprint == self.fingerprint or any(
+            fingerprint == earlier.fingerprint for earlier in self.in_earlier_words
+        )
 
     @property
     def outcome(self) -> dict[str, Any]:

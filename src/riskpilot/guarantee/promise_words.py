@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from riskpilot.common import confidence, on_its_side, one_minus, percent
+from riskpilot.common import confidence, how_many, on_its_side, one_minus, percent
 from riskpilot.guarantee.procedure_names import custom_name, describe
 from riskpilot.guarantee.procedures import Procedure
 from riskpilot.guarantee.question import Question, config_of, groups_in_words
@@ -14,6 +14,7 @@ from riskpilot.guarantee.uses import Use
 # The choice depends on the data, so that nothing is promised of a configuration by its name.
 _THE_CHOICE = "the configuration that is chosen, here {}, has"
 _THE_CHOICE_BEFORE = "the configuration {} has"
+_LABELS = " It took {} of at most "
 
 
 def promise_of(question: Question, chosen: int | None, use: Use, result: TestResult) -> str:
@@ -32,15 +33,18 @@ def promise_of(question: Question, chosen: int | None, use: Use, result: TestRes
     )
 
 
-def in_earlier_words(promise: str, config: Mapping[str, Any] | None, level: float) -> str:
-    """Write a promise as the first certificates had it, which still hold.
+def in_earlier_words(
+    promise: str, config: Mapping[str, Any] | None, level: float
+) -> tuple[str, str]:
+    """Write a promise as earlier certificates had it, which still hold; the first ones come last.
 
     ``config``: the certified configuration; ``level``: the delta of the test.
     """
+    plural = promise.replace(_LABELS.format("1 label"), _LABELS.format("1 labels"), 1)
     chance = "With probability at least {} over"
     chances = chance.format(confidence(level)), chance.format(percent(one_minus(level)))
     choices = _THE_CHOICE.format(config), _THE_CHOICE_BEFORE.format(config)
-    return promise.replace(*chances, 1).replace(*choices, 1)
+    return plural, plural.replace(*chances, 1).replace(*choices, 1)
 
 
 def _judged(result: TestResult, chosen: int) -> str:
@@ -63,8 +67,9 @@ def _arrived(labelling: Labelling | None) -> str:
     if labelling is None:
         return ""
     return (
-        f" It took {labelling.looks[-1]:,} labels of at most {labelling.horizon:,}; the promise "
-        f"holds whenever labelling stops, if the order of the labels did not depend on the losses."
+        f"{_LABELS.format(how_many(labelling.looks[-1], 'label'))}{labelling.horizon:,}; the "
+        f"promise holds whenever labelling stops, if the order of the labels did not depend on the "
+        f"losses."
     )
 
 

@@ -302,9 +302,8 @@ def _rows(
 
 def _differences(found: Certificate, stored: Certificate) -> Iterator[str]:
     """Describe every field that differs; the plan's digest only where nothing else does."""
-    earlier = found.in_earlier_words
-    if stored.promise == earlier.promise:
-        found = earlier
+    words = (found, *found.in_earlier_words)
+    found = next((one for one in words if one.promise == stored.promise), found)
     sentences = [*_named_differences(found, stored), *_other_differences(found, stored)]
     if not sentences and found.plan_digest != stored.plan_digest:
         sentences.append("the test plan (problem, tests or seed) is not the one of the certificate")

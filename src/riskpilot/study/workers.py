@@ -25,11 +25,11 @@ from riskpilot.study.storages import (
     PATIENCE_SECONDS,
     StorageUnreachableError,
     clear_errors,
+    existing_storage,
     fail_overdue_trials,
     fail_silent_trials,
     get_trial,
     has_heartbeat,
-    open_storage,
     trials_of,
 )
 
@@ -117,7 +117,7 @@ def work(
         )
     if isinstance(storage, str | Path):
         with clear_errors(storage):
-            storage = open_storage(storage, patience_seconds=seconds, wait=True)
+            storage = existing_storage(storage, patience_seconds=seconds, wait=True)
     study = load_study(storage=storage, study_name=study_name, artifact_store=artifact_store)
     run = objective(study, evaluate, on_error="record", time_limit=time_limit)
     ran = failures = 0

@@ -156,6 +156,7 @@ class JournalFile(JournalFileBackend):
         """Append a line to the open file, or leave the file as it was."""
         size = os.fstat(file).st_size
         end = _end_of_lines(file, size)
+        self._check_last_line(file, end)
         if end < size:
             logger.warning("%s ended in half a line, which is dropped", self.path)
             os.ftruncate(file, end)
@@ -167,6 +168,19 @@ class JournalFile(JournalFileBackend):
             if os.fstat(file).st_size <= end + len(line):
                 os.ftruncate(file, end)
             raise
+
+    def _check_last_line(self, file: int, end: int) -> None:
+        """Refuse to append to a last whole line that is no change and was not read yet.
+
+        Optuna passes over such a line as long as none follows it. It ends as a whole one does, so
+        that it is no rest of a worker that died, and what it was is not known.
+        """
+        if end <= end_of_known_lines(self):
+            return
+        begin = _end_of_lines(file, end - 1)
+        line = os.pread(file, end - begin, begin)
+        if not _has_change(line):
+            raise _damaged(self.path, f"the last one is {_as_text(line)}")
 
 
 class _LinesLostError(Exception):
@@ -200,14 +214,24 @@ def _check_first_line(path: str) -> None:
     except FileNotFoundError:
         return
     if line.endswith(b"\n"):
-        try:
-            is_journal = is_change(json.loads(line))
-        except (RecursionError, ValueError):
-            is_journal = False
+        is_journal = _has_change(line)
     else:
         is_journal = line.startswith(_BEGIN) or _BEGIN.startswith(line)
     if not is_journal:
-        raise _damaged(path, f"it begins with {shown(line.decode(errors='replace').strip(), 60)}")
+        raise _damaged(path, f"it begins with {_as_text(line)}")
+
+
+def _has_change(line: bytes) -> bool:
+    """Tell whether a whole line of a file is a change of a study."""
+    try:
+        return is_change(json.loads(line))
+    except (RecursionError, ValueError):
+        return False
+
+
+def _as_text(line: bytes) -> str:
+    """Write the beginning of a line in a message."""
+    return shown(line.decode(errors="replace").strip(), 60)
 
 
 class JournalLock(JournalFileSymlinkLock):

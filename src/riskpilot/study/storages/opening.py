@@ -113,18 +113,35 @@ def _open(address: str, times: "_Times", *, wait: bool, existing: bool) -> str |
         return _open_database(address, times, wait=wait, existing=existing)
 
 
-def existing_storage(address: str | Path) -> str | BaseStorage:
-    """Open the storage at an address or in a file that exists; nothing is created or written."""
+def existing_storage(
+    address: str | Path, *, patience_seconds: float = PATIENCE_SECONDS, wait: bool = False
+) -> str | BaseStorage:
+    """Open the storage at an address or in a file that exists; nothing is created or written.
+
+    ``patience_seconds``, ``wait``: as for `open_storage`.
+    """
     address = str(address)
     if "://" not in address:
         _check_file(address, Path(address))
     elif not is_in_memory(address):
         with clear_errors(address):
-            parts = urlsplit(address)
-        if parts.scheme.startswith("sqlite") and parts.path.strip("/"):
-            _check_file(address, Path(parts.path[1:]))
-    times = _Times(HEARTBEAT_SECONDS, GRACE_SECONDS, PATIENCE_SECONDS)
-    return _open(address, times, wait=False, existing=True)
+            path = _named_file(address)
+        if path is not None:
+            _check_file(address, path)
+    times = _Times(HEARTBEAT_SECONDS, GRACE_SECONDS, patience_seconds)
+    return _open(address, times, wait=wait, existing=True)
+
+
+def _named_file(address: str) -> Path | None:
+    """Return the file that an address of SQLite names; None where an address names no file."""
+    parts = urlsplit(address)
+    if not (parts.scheme.startswith("sqlite") and parts.path.strip("/")):
+        return None
+    if not address.startswith(f"{parts.scheme}:///"):
+        return Path(parts.path[1:])
+    from riskpilot.study.storages.sql import file_that_opens
+
+    return file_that_opens(address)
 
 
 def _check_file(address: str, path: Path) -> None:

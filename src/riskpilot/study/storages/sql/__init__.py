@@ -2,6 +2,7 @@
 
 from riskpilot.study.storages.sql.connections import (
     engine_options,
+    file_that_opens,
     is_made_elsewhere,
     opening_errors,
     opening_patience,
@@ -18,6 +19,7 @@ __all__ = [
     "advisory_lock",
     "check_tables",
     "engine_options",
+    "file_that_opens",
     "is_made_elsewhere",
     "opening_errors",
     "opening_patience",

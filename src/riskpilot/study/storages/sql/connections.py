@@ -5,7 +5,9 @@ import select
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import sqlalchemy
 from optuna.exceptions import StorageInternalError
@@ -59,6 +61,20 @@ def engine_options(address: str) -> dict[str, Any]:
         options["connect_args"] = dict(_LIBPQ_OPTIONS)
         options["pool_events"] = [(_set_up, "connect"), (_check, "checkout")]
     return options
+
+
+def file_that_opens(address: str) -> Path:
+    """Return the file that SQLite opens for an address, which may write characters as codes.
+
+    >>> str(file_that_opens("sqlite:///my%20study.db"))
+    'my study.db'
+    >>> str(file_that_opens("sqlite:///file:study.db?mode=rw&uri=true"))
+    'study.db'
+    """
+    url = sqlalchemy.make_url(address)
+    name = url.database or ""
+    is_uri = "uri" in url.query and name.startswith("file:")
+    return Path(unquote(urlsplit(name).path) if is_uri else name)
 
 
 def _set_up(connection: Any, _: Any) -> None:
