@@ -93,3 +93,17 @@ def test_a_caution_or_a_share_of_noise_that_is_none_is_refused(name, value):
 def test_the_papers_search_expects_the_mean_and_takes_noise_as_it_is():
     for strategy in (rp.PAPER, rp.ONE_SIDED, rp.HVI):
         assert (strategy.caution, strategy.own_noise) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_a_search_without_a_safe_evaluation_looks_where_nothing_was_evaluated(d):
+    luck = np.random.default_rng(0).random((2, 400))
+    study = rp.create_study(rp.Problem([rp.Risk("error", 0.2)], "cost"), seed=0)
+
+    def evaluate(trial):
+        x = np.mean([trial.suggest_float(f"x{i}", 0, 1) for i in range(d)])
+        wrong = luck < 0.5 * (1 - x)  # the lowest values and the middle are too risky
+        return rp.Evaluation({"error": wrong[0], "cost": x}, {"error": wrong[1]})
+
+    study.optimize(rp.objective(study, evaluate), n_trials=15)
+    assert np.mean(list(rp.select(study).config.values())) > 0.6

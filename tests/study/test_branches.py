@@ -299,3 +299,19 @@ def test_status_and_pictures_know_a_tree(study, tmp_path):
     assert {"region of interest", "initial", "proposed", "reference point"} <= drawn
     report = rp.select(study).report(tmp_path / "report.html").read_text()
     assert "smoothed over neighbouring configurations" in report
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_bold_step_in_a_small_tree_leaves_out_what_is_not_active(seed):
+    draws = np.random.default_rng(0).random((2, 300)) < 0.05
+    study = rp.create_study(rp.Problem([rp.Risk("error", 0.2)], minimize="cost"), seed=seed)
+
+    def evaluate(trial):
+        if trial.suggest_categorical("model", ["linear", "trees"]) == "linear":
+            cost = trial.suggest_float("penalty", 0, 1)
+        else:
+            cost = trial.suggest_int("depth", 1, 9) / 9
+        return rp.Evaluation({"error": draws[0], "cost": cost}, {"error": draws[1]})
+
+    study.optimize(rp.objective(study, evaluate), n_trials=18)
+    assert len(study.trials) == 18

@@ -149,3 +149,9 @@ def test_tables_beside_those_of_a_study_do_no_harm(tmp_path: Path) -> None:
 def test_on_a_server_a_new_study_may_go_beside_other_tables() -> None:
     # A server that is not there would be missed if its tables were read.
     check_tables("postgresql+psycopg://nobody@127.0.0.1:1/db", existing=False)
+
+
+def test_a_name_that_an_address_would_cut_is_refused_before_a_file_is_made(tmp_path):
+    with pytest.raises(rp.StudyError, match="without '\\?'"):
+        rp.create_study(rp.Problem([rp.Risk("error", 0.2)], "cost"), storage=tmp_path / "q?x.db")
+    assert not list(tmp_path.iterdir())

@@ -73,6 +73,14 @@ def safety(model: Model, region: Sequence[Interval], means: FloatArray) -> tuple
     return float(evaluated), float(anywhere)
 
 
+def has_safe(region: Sequence[Interval], values: FloatArray) -> bool:
+    """Tell whether an evaluation is safe: its risks lie a standard error below what passes.
+
+    ``values``: what evaluations showed, shape (n, c + 1).
+    """
+    return bool((misses(region, values) < -_SAFE).any())
+
+
 def is_bold_step(model: Model, region: Sequence[Interval], strategy: Strategy) -> bool:
     """Tell whether the next step is a bold one: every evaluation is expected to pass."""
     return strategy.bold and bool((misses(region, posterior_front(model)) < 0).all())

@@ -231,9 +231,10 @@ class Space:
         snapped = points.copy()
         for i, dist in enumerate(self.distributions.values()):
             if n_values(dist) < math.inf:
-                unique, where = np.unique(points[:, i], return_inverse=True)
+                active = ~np.isnan(points[:, i])
+                unique, where = np.unique(points[active, i], return_inverse=True)
                 places = np.array([to_unit(dist, from_unit(dist, float(u))) for u in unique])
-                snapped[:, i] = places[where]
+                snapped[active, i] = places[where]
         return self.masked(snapped)
 
     def encode(self, points: FloatArray) -> FloatArray:

@@ -19,6 +19,7 @@ from riskpilot.search import (
     Observations,
     Strategy,
     fit_model,
+    has_safe,
     representative_rows,
     values_and_variances,
 )
@@ -140,12 +141,15 @@ def survey(
         np.vstack([strategy.own_noise * variances, *(each.variances for each in stopped)]),
         np.empty((0, x.shape[1])),
     )
+    region = region_of(validation, n_calibration_of(whole, None))
     before = None if earlier is None else earlier.surrogates
-    model = fit_model(observations, before, caution=strategy.caution)
+    # Who has nothing safe has to look where nothing was evaluated.
+    caution = strategy.caution if has_safe(region, values) else 0.0
+    model = fit_model(observations, before, caution=caution)
     return Survey(
         space,
         model,
-        region_of(validation, n_calibration_of(whole, None)),
+        region,
         encoded_cover,
         model.means(encoded_cover),
         points[rows],

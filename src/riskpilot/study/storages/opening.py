@@ -97,6 +97,11 @@ def _open(address: str, times: "_Times", *, wait: bool, existing: bool) -> str |
             file = JournalFile(address, times.patience)
             return Journal(file, times.heartbeat, times.grace)
     if "://" not in address and suffix in SQLITE_FILES:
+        if "?" in address:
+            raise StudyError(
+                f"A database of a study is named without '?', behind which an address has its "
+                f"settings, but the file is {hide_password(address)!r}. Give it another name."
+            )
         address = f"sqlite:///{address}"
     if "://" not in address:
         raise StudyError(
