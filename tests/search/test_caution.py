@@ -1,6 +1,7 @@
 """What a search expects of configurations that are unlike all evaluated ones."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -79,6 +80,8 @@ def test_a_share_of_the_noise_is_an_evaluations_own():
     whole, some = studied(own_noise=1.0), studied(own_noise=0.25)
     np.testing.assert_array_equal(whole.x[:2], some.x[:2])
     np.testing.assert_allclose(some.variances[:2, 0], 0.25 * whole.variances[:2, 0])
+    exact = studied(own_noise=Fraction(1, 4), caution=Fraction(2))
+    np.testing.assert_allclose(exact.variances, some.variances)
     risk = whole.values[0, 0]
     assert whole.variances[0, 0] == pytest.approx(risk * (1 - risk) / 400, rel=0.01)
 

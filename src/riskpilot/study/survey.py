@@ -138,13 +138,13 @@ def survey(
         x[rows],
         np.vstack([values, *(each.values for each in stopped)]),
         # What a stopped one has not shown is its own, whatever examples it shares with others.
-        np.vstack([strategy.own_noise * variances, *(each.variances for each in stopped)]),
+        np.vstack([float(strategy.own_noise) * variances, *(each.variances for each in stopped)]),
         np.empty((0, x.shape[1])),
     )
     region = region_of(validation, n_calibration_of(whole, None))
     before = None if earlier is None else earlier.surrogates
     # Who has nothing safe has to look where nothing was evaluated.
-    caution = strategy.caution if has_safe(region, values) else 0.0
+    caution = float(strategy.caution) if has_safe(region, values) else 0.0
     model = fit_model(observations, before, caution=caution)
     return Survey(
         space,
