@@ -118,7 +118,18 @@ def test_a_search_that_saw_only_what_passes_goes_on_to_where_it_does_not(bold):
 
 def seen(*risks):
     """A model that knows one risk of some evaluations, in standard errors around what passes."""
-    return SimpleNamespace(evaluated=np.column_stack([0.2 + 0.01 * np.array(risks), risks]))
+    return earlier_and_seen([], risks)
+
+
+def earlier_and_seen(earlier, risks):
+    """The same after an earlier study, whose places are told by the risks that are expected there."""
+
+    def means(places):
+        return np.column_stack([0.2 + 0.01 * places, places])
+
+    return SimpleNamespace(
+        evaluated=means(np.array(risks)), earlier_places=np.array(earlier, float), means=means
+    )
 
 
 ONE = [SimpleNamespace(alpha_max=0.2, noise=0.01)]
@@ -128,6 +139,11 @@ def test_a_step_is_bold_while_everything_would_pass():
     assert is_bold_step(seen(-9, -1), ONE, rp.GUIDED)
     assert not is_bold_step(seen(-9, 1), ONE, rp.GUIDED)
     assert not is_bold_step(seen(-9, -1), ONE, replace(rp.GUIDED, bold=False))
+
+
+def test_an_earlier_study_that_saw_what_does_not_pass_leaves_no_bold_step():
+    assert is_bold_step(earlier_and_seen([-9, -2], [-9, -1]), ONE, rp.GUIDED)
+    assert not is_bold_step(earlier_and_seen([-9, 2], [-9, -1]), ONE, rp.GUIDED)
 
 
 def test_a_first_bold_step_stays_well_inside_the_range():

@@ -181,6 +181,13 @@ def test_a_bold_step_that_would_end_where_something_was_tried_goes_all_the_way()
     assert space.config(part_of_the_way(far, space, taken)) == {"int": 2}
 
 
+@pytest.mark.parametrize(("tried", "goes_to"), [(0.5, 0.8), (0.8, 0.92), (0.92, 1.0)])
+def test_a_bold_step_that_is_short_goes_all_the_way(tried, goes_to):
+    space = Space({"x": FloatDistribution(0.0, 1.0)})
+    found = part_of_the_way(np.array([1.0]), space, np.array([[0.0], [tried]]))
+    assert found == pytest.approx(goes_to)
+
+
 def test_what_decides_on_a_branch_is_not_moved_and_what_the_nearest_lacks_is_kept():
     dists = {"layers": IntDistribution(1, 3), "width": FloatDistribution(0.0, 1.0)}
     points = np.array([[0.2, np.nan], [0.5, 0.1], [0.9, 0.4]])  # one layer has no width

@@ -58,6 +58,12 @@ def test_half_of_the_budget_is_enough_where_the_earlier_study_is_about_the_same(
     assert warm > cold - 0.03
 
 
+def test_no_evaluation_goes_far_beyond_a_limit_that_the_earlier_study_has_shown(earlier):
+    """All that is evaluated at first would pass, but where the limit lies is known already."""
+    study = searched(evaluate_by(2, usual), 5, warm_start=earlier)
+    assert max(tried(study)) < 0.7  # the risk is 0.2 at x = 0.6
+
+
 def test_steps_of_the_earlier_study_do_not_make_it_forget_what_it_knows():
     """Known exactly, risks rise in steps where evaluations are close; far from there, two agree."""
     risks = {0.0: 8.3, 0.5: 9.3, 0.65: 14.3, 0.725: 23.1, 0.731: 25.7, 0.737: 25.7, 0.749: 28.8}

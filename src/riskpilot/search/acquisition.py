@@ -82,8 +82,13 @@ def has_safe(region: Sequence[Interval], values: FloatArray) -> bool:
 
 
 def is_bold_step(model: Model, region: Sequence[Interval], strategy: Strategy) -> bool:
-    """Tell whether the next step is a bold one: every evaluation is expected to pass."""
-    return strategy.bold and bool((misses(region, posterior_front(model)) < 0).all())
+    """Tell whether the next step is a bold one: every evaluation is expected to pass.
+
+    Those of an earlier study count as well: where one of them would not pass, the search knows
+    already on which side of it to look.
+    """
+    seen = np.vstack([posterior_front(model), model.means(model.earlier_places)])
+    return strategy.bold and bool((misses(region, seen) < 0).all())
 
 
 def misses(region: Sequence[Interval], points: FloatArray) -> FloatArray:

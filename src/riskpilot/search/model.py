@@ -57,6 +57,12 @@ class Model:
         """The posterior means at evaluations, finished and then under way, shape (n + p, c + 1)."""
         return self.means(np.vstack([self.observations.x, self.observations.pending]))
 
+    @property
+    def earlier_places(self) -> FloatArray:
+        """Where an earlier study evaluated, shape (m, d); empty where there is none."""
+        first = self.surrogates[0]
+        return first.earlier.x if isinstance(first, Believed) else self.observations.x[:0]
+
     def means(self, x: FloatArray) -> FloatArray:
         """Compute the posterior means at ``x``, shape (n, d); returns shape (n, c + 1)."""
         return np.column_stack([s.mean(x) for s in self.surrogates])

@@ -18,8 +18,9 @@ _REFINED = ((0.05, 64, 4), (0.01, 64, 4))
 _CLIMBED = ((0.3, 32, 16), (0.1, 32, 16), (0.05, 32, 16), (0.01, 32, 16))
 # Evaluations on the front are starts as well; around all of them so many places are looked at.
 _AROUND, _AROUND_EACH, _ASIDE = 512, 8, 0.2
-# A bold step goes this share of the way.
+# A bold step goes this share of the way, unless the whole way is shorter than this.
 _BOLD_SHARE = 0.6
+_SHORT = 0.1
 
 
 def best_new_point(
@@ -64,12 +65,15 @@ def part_of_the_way(best: FloatArray, space: Space, taken: FloatArray) -> FloatA
     """Shorten a bold step: go part of the way from the nearest point that was tried, (d,).
 
     The end of a range says little about where between it and what is known a limit is reached.
-    Among more than a few parameters the step stays as it is.
+    Where the way is short in every coordinate, the end is worth a look: parts of it would only come
+    closer and closer. Among more than a few parameters the step stays as it is.
     """
     if len(space.distributions) > _FEW:
         return best
     tree = KDTree(with_numbers(taken))
     nearest = taken[tree.query(with_numbers(best[None]))[1][0]]
+    if np.abs(with_numbers(best) - with_numbers(nearest)).max() < _SHORT:
+        return best
     shorter = space.between(nearest, best, _BOLD_SHARE)
     return shorter if _is_new(shorter[None], tree)[0] else best
 
