@@ -122,7 +122,7 @@ def seen(*risks):
 
 
 def earlier_and_seen(earlier, risks):
-    """The same after an earlier study, whose places are told by the risks that are expected there."""
+    """The same after an earlier study, whose places are numbers: the risks expected there."""
 
     def means(places):
         return np.column_stack([0.2 + 0.01 * places, places])
