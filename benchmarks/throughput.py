@@ -1,9 +1,10 @@
 """How many trials a second go through one storage: ``python -m benchmarks.throughput``.
 
 Several processes work on one study whose evaluations take no time, so that proposals and the
-storage are all there is to wait for. Beside the rate stand the processor time of a trial and how
-long a decision holds the lock for which all workers take turns: no more trials can go through than
-there are such times in a second.
+storage are all there is to wait for. They begin together, when each has evaluated a few trials of a
+study of its own: to load what a first trial needs takes as long as twenty trials. Beside the rate
+stand the processor time of a trial and how long a decision holds the lock for which all workers
+take turns: no more trials can go through than there are such times in a second.
 """
 
 import argparse
@@ -48,9 +49,24 @@ class Place:
     losses: str
 
 
+def make_study(place: Place) -> None:
+    """Make the study that workers share."""
+    rp.create_study(
+        PROBLEM,
+        storage=place.storage,
+        artifact_store=place.losses,
+        study_name="s",
+        seed=0,
+        safe=dict.fromkeys(NAMES, 0.0),
+    )
+
+
 def run_worker(place: Place, n_trials: int, ready: Any, start: Any, found: "Queue[Any]") -> None:
     """Work on a study, and tell what that took: processor time and times of holding the lock."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
+    with fresh_place("sqlite") as own:
+        make_study(own)
+        work(evaluate, storage=own.storage, artifact_store=own.losses, n_trials=4)
     held: list[tuple[float, float]] = []
     sampler.exclusive = _timed(sampler.exclusive, held)  # type: ignore[attr-defined]
     ready.release()
@@ -85,14 +101,7 @@ def throughput(place: Place, n_workers: int, n_trials: int) -> dict[str, float]:
     """Let workers finish so many trials; returns the rate and what a trial took."""
     context = multiprocessing.get_context("spawn")
     ready, start, found = context.Semaphore(0), context.Event(), context.Queue()
-    rp.create_study(
-        PROBLEM,
-        storage=place.storage,
-        artifact_store=place.losses,
-        study_name="s",
-        seed=0,
-        safe=dict.fromkeys(NAMES, 0.0),
-    )
+    make_study(place)
     arguments = (place, n_trials, ready, start, found)
     workers = [context.Process(target=run_worker, args=arguments) for _ in range(n_workers)]
     begun = begin_together(workers, ready, start)

@@ -8,9 +8,15 @@ import optuna
 import pytest
 
 import riskpilot as rp
+from riskpilot.errors import StudyError
 from riskpilot.losses import validation_losses
 from riskpilot.study import study_status
-from riskpilot.study.kept.attributes import SETTINGS_KEY
+from riskpilot.study.kept.attributes import (
+    PROBLEM_KEY,
+    SETTINGS_KEY,
+    problem_of,
+    write_problem,
+)
 from riskpilot.study.kept.stopped import Stopped, keep_stopped
 from riskpilot.study.kept.trials import finished, finished_among, n_calibration_of, split_trials
 from riskpilot.study.storages.retries import queue_again
@@ -30,6 +36,18 @@ def study():
     made = rp.create_study(PROBLEM, seed=0)
     made.optimize(rp.objective(made, evaluate), n_trials=3)
     return made
+
+
+def test_a_problem_is_read_once_and_again_where_it_was_changed(study):
+    first = problem_of(study)
+    assert first == PROBLEM
+    assert problem_of(study) is first
+    stricter = rp.Problem([rp.Risk("error", 0.2), rp.Risk("late", 2.0, high=4.0)], "cost")
+    write_problem(study, stricter)
+    assert problem_of(study) == stricter
+    study.set_user_attr(PROBLEM_KEY, {**study.user_attrs[PROBLEM_KEY], "delta": 0.5})
+    with pytest.raises(StudyError, match="digest"):
+        problem_of(study)
 
 
 def test_finished_trials_come_with_their_records_and_others_are_named(study):

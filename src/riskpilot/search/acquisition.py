@@ -45,11 +45,11 @@ def novelty(observations: Observations) -> Score:
     between such pairs show how wide the steps are; within one step of an evaluation, another
     evaluation probably repeats it.
     """
-    _, label = np.unique(observations.values, axis=0, return_inverse=True)
+    found, label = np.unique(observations.values, axis=0, return_inverse=True)
+    if len(found) == len(label):
+        return _certain
     same = label.reshape(-1, 1) == label.reshape(1, -1)
     i, j = np.nonzero(np.triu(same, 1))
-    if not len(i):
-        return _certain
     gaps = np.median(np.abs(observations.x[i] - observations.x[j]), axis=0)
     width = np.maximum(gaps / _MEDIAN_GAP, 1e-12)
     tried = np.vstack([observations.x, observations.pending])

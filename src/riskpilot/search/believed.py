@@ -45,6 +45,7 @@ def fit_believing(
     earlier: Surrogate,
     *,
     caution: float = 0.0,
+    at_checkpoints: bool = False,
 ) -> Believed:
     """Fit a surrogate to observations with the help of an earlier one.
 
@@ -55,8 +56,9 @@ def fit_believing(
     ways foretell well, and the second matters: a misleading surrogate adds spread, and would lead
     astray where nothing was observed.
     """
-    alone = surrogate.fit(x, y, noise_variance, caution=caution)
-    rest = surrogate.fit(x, y - earlier.mean(x), noise_variance)
+    alone = surrogate.fit(x, y, noise_variance, caution=caution, at_checkpoints=at_checkpoints)
+    differences = y - earlier.mean(x)
+    rest = surrogate.fit(x, differences, noise_variance, at_checkpoints=at_checkpoints)
     explained = len(y) * math.log(alone.scale / rest.scale)
     evidence = rest.foresight() - alone.foresight() + explained
     return Believed(alone, earlier, rest, 1 / (1 + math.exp(-max(min(evidence, 30.0), -30.0))))

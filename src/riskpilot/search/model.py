@@ -79,12 +79,13 @@ def fit_model(
     *,
     misfit: bool = False,
     caution: float = 0.0,
+    at_checkpoints: bool = False,
 ) -> Model:
     """Fit a surrogate to every objective, with the noise of its observations where it is known.
 
     ``earlier``: those of an earlier study, which are believed as far as they prove right;
     ``misfit``: see `surrogate.fit`, for surrogates without an earlier one; ``caution``: see
-    there, for risks. The free objective has none.
+    there, for risks. The free objective has none. ``at_checkpoints``: see there.
 
     Time grows with the cube of the number of observations and memory with its square; where there
     are more than `MOST_OBSERVATIONS`, `representative_rows` says which of them to take.
@@ -93,12 +94,12 @@ def fit_model(
     cautions = [caution] * (len(columns) - 1) + [0.0]
     if earlier is None:
         fitted = (
-            surrogate.fit(x, *column, misfit=misfit, caution=each)
+            surrogate.fit(x, *column, misfit=misfit, caution=each, at_checkpoints=at_checkpoints)
             for column, each in zip(columns, cautions, strict=True)
         )
         return Model(observations, tuple(fitted))
     believed = (
-        fit_believing(x, *column, before, caution=each)
+        fit_believing(x, *column, before, caution=each, at_checkpoints=at_checkpoints)
         for column, before, each in zip(columns, earlier, cautions, strict=True)
     )
     return Model(observations, tuple(believed))

@@ -5,6 +5,7 @@ posterior (MAP). Written out here because every proposal waits for these fits: t
 the time of general-purpose implementations.
 """
 
+import functools
 import math
 from dataclasses import dataclass, replace
 
@@ -32,6 +33,11 @@ _TOLERANCE = {"ftol": 1e-7, "gtol": 1e-2}
 # with the cube. Predictions rest on all observations; measured at 150 to 300, their errors are
 # larger by 1 % (one input) to 6 % (six) for it.
 _ENOUGH = 128
+# From so many observations on, hyper-parameters hardly change with one more of them.
+_MANY = 72
+# The latest observations do not count at checkpoints: where several workers evaluate, others that
+# were begun before them are yet to come.
+_LATEST = 8
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,14 @@ class Surrogate:
 
         Returns shape (len(x), n).
         """
-        return self.output_scale * _correlation(x / self.lengths, self.x / self.lengths)
+        covariance = _correlation(x / self.lengths, *self._observed)
+        covariance *= self.output_scale
+        return covariance
+
+    @functools.cached_property
+    def _observed(self) -> tuple[FloatArray, FloatArray]:
+        """The places of the observations in units of the length scales, as `_correlation` asks."""
+        return _prepared(self.x / self.lengths)
 
 
 def fit(
@@ -93,6 +106,7 @@ def fit(
     *,
     misfit: bool = False,
     caution: float = 0.0,
+    at_checkpoints: bool = False,
 ) -> Surrogate:
     """Fit a process to the values ``y``, shape (n,), at ``x``, shape (n, d) in the unit cube.
 
@@ -101,12 +115,51 @@ def fit(
     is fitted beside a known one too, for what no smooth process can follow: where it has to follow
     steps between neighbours, its length scales become so small that it forgets, a little further
     on, what it knows. ``caution``: by how many deviations of the observed values the process is
-    expected to lie above their mean where nothing was observed.
+    expected to lie above their mean where nothing was observed. ``at_checkpoints``: whether many
+    observations share their hyper-parameters with the next ones, so that one fit after another
+    takes a fraction of the time; see `checkpoint`.
     """
     data = replace(_standardised(x, y, noise_variance, caution), misfit=misfit)
+    known = checkpoint(len(y)) if at_checkpoints else len(y)
+    if known < len(y):
+        noise = None if noise_variance is None else noise_variance[:known].tobytes()
+        shape = (known, x.shape[1])
+        theta = _learned(shape, x[:known].tobytes(), y[:known].tobytes(), noise, misfit, caution)
+        return _conditioned(data, theta, None)
     posterior = data.posterior()
     theta = _maximum(posterior)
     return _conditioned(data, theta, posterior.solve(theta) if len(y) <= _ENOUGH else None)
+
+
+def checkpoint(n: int) -> int:
+    """Return how many of ``n`` observations hyper-parameters are learned from, at checkpoints.
+
+    Up to 71 these are all. Then they are the first 64, 72, 80 and so on to 128, further on 144, 160
+    and so on to 256, always in steps of a sixteenth to an eighth, so that many numbers share one.
+
+    >>> [checkpoint(n) for n in (71, 72, 79, 80, 200, 300)]
+    [71, 64, 64, 72, 192, 288]
+    """
+    if n < _MANY:
+        return n
+    settled = n - _LATEST
+    return settled - settled % (1 << (settled.bit_length() - 4))
+
+
+@functools.lru_cache(maxsize=64)
+def _learned(
+    shape: tuple[int, int], x: bytes, y: bytes, noise: bytes | None, misfit: bool, caution: float
+) -> FloatArray:
+    """Learn hyper-parameters from the bytes of arrays, the same in every process, and keep them.
+
+    The arguments are those of `fit`, for ``shape``: (n, d).
+    """
+    places = np.frombuffer(x).reshape(shape)
+    variances = None if noise is None else np.frombuffer(noise)
+    data = _standardised(places, np.frombuffer(y), variances, caution)
+    theta = _maximum(replace(data, misfit=misfit).posterior())
+    theta.setflags(write=False)  # it is handed out again and again
+    return theta
 
 
 def smoothed(
@@ -300,31 +353,44 @@ def _large_factor(x: FloatArray, output_scale: float, noise: FloatArray | float)
     n = len(x)
     covariance = np.empty((n, n), order="F")
     step = max(1, _BLOCK_NUMBERS // n)
+    others = _prepared(x)
     for start in range(0, n, step):
-        covariance[start : start + step] = output_scale * _correlation(x[start : start + step], x)
+        part = _correlation(x[start : start + step], *others)
+        covariance[start : start + step] = output_scale * part
     covariance[np.diag_indices(n)] = output_scale + noise
     factor: FloatArray = dpotrf(covariance, lower=1, overwrite_a=1)[0]
     return factor
 
 
-def _correlation(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Compute correlations between places in units of the length scales, (len(a), len(b))."""
-    squares = a @ (-2 * b.T)
+def _prepared(b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Compute -2 b', shape (d, n), and the squared lengths of the rows of ``b``, (n, d)."""
+    return -2 * b.T, (b**2).sum(axis=1)
+
+
+def _correlation(a: FloatArray, products: FloatArray, squared: FloatArray) -> FloatArray:
+    """Compute correlations between places in units of the length scales, (len(a), n).
+
+    ``products`` and ``squared``: what `_prepared` made of n other places.
+    """
+    squares = a @ products
     squares += (a**2).sum(axis=1)[:, None]
-    squares += (b**2).sum(axis=1)
+    squares += squared
     return _matern(np.maximum(squares, 0.0, out=squares))[0]
 
 
 def _matern(squares: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Evaluate Matern 5/2 at squared scaled distances.
+    """Evaluate Matern 5/2 at squared scaled distances, in whose place r is written.
 
-    Also returns r, the distances times sqrt(5), and exp(-r).
+    Also returns r, the distances times sqrt(5), and exp(-r). All is built in place: these arrays
+    are the largest there are.
     """
-    r = np.sqrt(5 * squares)
-    decay = np.exp(-r)
+    squares *= 5
+    r = np.sqrt(squares, out=squares)
+    decay = np.negative(r)
+    np.exp(decay, out=decay)
     correlation = r / 3
     correlation += 1
     correlation *= r
-    correlation += 1  # 1 + r + r^2 / 3, built in place: these arrays are the largest there are
+    correlation += 1  # 1 + r + r^2 / 3
     correlation *= decay
     return correlation, r, decay

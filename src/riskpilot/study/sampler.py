@@ -270,7 +270,8 @@ class GuidedSampler(BaseSampler):
         earlier = unless_misled(earlier_of(study), trials)
         space = branched_space(trials, search_space, earlier)
         cover = space.cover(np.random.default_rng(self._seed))
-        fitted = self._survey(trials, problem, space, cover, earlier)
+        with one_thread():  # as in proposals, which may use what is learned here
+            fitted = self._survey(trials, problem, space, cover, earlier)
         known = (fitted.region, fitted.cover_means, fitted.model.observations.values)
         reference = self._strategy.reference(*known)
         if not np.isfinite(reference).all():  # soft edges: draw where the paper's would be

@@ -145,7 +145,7 @@ def survey(
     before = None if earlier is None else earlier.surrogates
     # Who has nothing safe has to look where nothing was evaluated.
     caution = float(strategy.caution) if has_safe(region, values) else 0.0
-    model = fit_model(observations, before, caution=caution)
+    model = fit_model(observations, before, caution=caution, at_checkpoints=True)
     return Survey(
         space,
         model,

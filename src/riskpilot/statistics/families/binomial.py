@@ -1,5 +1,6 @@
 """The exact test for 0/1 losses."""
 
+import functools
 import math
 
 import numpy as np
@@ -60,6 +61,7 @@ def _log_binomial_tail(count: FloatArray, n: FloatArray, p: float) -> FloatArray
     return result
 
 
+@functools.lru_cache(maxsize=1024)  # every proposal of a search asks for the same few
 def largest_count(limit: float, n: int, log_level: float) -> int:
     """The largest c with log P(Binomial(n, limit) <= c) < log_level; -1 where there is none."""
     low, high = -1, n

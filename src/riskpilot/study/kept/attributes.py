@@ -1,6 +1,7 @@
 """What a study keeps in its attributes: its problem, its settings, the ids of its examples."""
 
 import secrets
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -86,11 +87,22 @@ def problem_of(study: optuna.Study, otherwise: Problem | None = None) -> Problem
         )
     if not _settings(study, attributes):
         raise _other_format(study, None)
+    last, problem = _problems.get(study, (None, None))
+    if problem is not None and last == stored:
+        return problem
     try:
         content = as_written(stored, _PROBLEM)
-        return Problem.from_dict(content)
+        problem = Problem.from_dict(content)
     except (ShapeError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise changed(study, "problem", error) from error
+    _problems[study] = stored, problem
+    return problem
+
+
+# The problem of each study as it was read last: a search asks for it before every proposal.
+_problems: weakref.WeakKeyDictionary[optuna.Study, tuple[Any, Problem]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def attributes_of(study: optuna.Study) -> dict[str, Any]:

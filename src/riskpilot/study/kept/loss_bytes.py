@@ -79,11 +79,16 @@ def encode(table: Mapping[str, Array], ranges: Ranges | None = None) -> bytes:
     return buffer.getvalue()
 
 
-def decode(blob: bytes) -> dict[str, Array]:
-    """Read the table that `encode` turned into bytes; another format is refused."""
+def decode(blob: bytes, *, is_own: bool = False) -> dict[str, Array]:
+    """Read the table that `encode` turned into bytes; another format is refused.
+
+    ``is_own``: whether this process has just made the bytes, so that they claim no more memory
+    than the losses take that it has already.
+    """
     try:
         file = io.BytesIO(blob)
-        check_archive(file, "A file of losses", StudyError)
+        if not is_own:
+            check_archive(file, "A file of losses", StudyError)
         with np.load(file, allow_pickle=False) as arrays:
             head = parse(str(arrays["head"])) if "head" in arrays else {}
             if not isinstance(head, dict):

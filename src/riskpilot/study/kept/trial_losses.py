@@ -61,7 +61,7 @@ def store_evaluation(
     validation_table = one_row(problem, evaluation.validation, "validation")
     validation_losses(problem, validation_table)
     validation_blob = _encode(problem, validation_table)
-    validation = validation_losses(problem, decode(validation_blob))
+    validation = validation_losses(problem, decode(validation_blob, is_own=True))
     check_size("validation", n_validation, validation.n_examples)
     ids.check_size("validation", validation.n_examples)
     calibration_blob = found = None
@@ -69,7 +69,7 @@ def store_evaluation(
         calibration_table = one_row(problem, evaluation.calibration, "calibration")
         calibration_losses(problem, calibration_table)
         calibration_blob = _encode(problem, calibration_table)
-        calibration = calibration_losses(problem, decode(calibration_blob))
+        calibration = calibration_losses(problem, decode(calibration_blob, is_own=True))
         check_size("calibration", n_calibration, calibration.n_examples)
         ids.check_size("calibration", calibration.n_examples)
         check_disjoint(validation, calibration)

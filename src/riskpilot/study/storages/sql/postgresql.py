@@ -5,20 +5,44 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import sqlalchemy
 from optuna.storages import RDBStorage
+from optuna.trial import FrozenTrial
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from riskpilot.study.storages.notices import logger, say
 from riskpilot.study.storages.patience import in_words, patience_with
+from riskpilot.study.storages.sql import statements
+from riskpilot.study.storages.sql.connections import clear_errors
 from riskpilot.study.storages.sql.patient import PatientStorage
+from riskpilot.study.storages.sql.rows import read_trials
+from riskpilot.study.storages.sql.storage import SqlStorage
 
 _QUIET_SECONDS = 10  # how long a worker waits for a lock before it says so
 _LOCK_NOT_AVAILABLE = "55P03"
 
 
-class PostgresqlStorage(PatientStorage):
+class _BeginsTrials(SqlStorage):
+    """Optuna's storage in a PostgreSQL database, in which a trial begins in few statements."""
+
+    def add_trial(self, study_id: int, template_trial: FrozenTrial | None) -> FrozenTrial:
+        added = self.begin_trial(study_id) if template_trial is None else None
+        return added or super().add_trial(study_id, template_trial)
+
+    def begin_trial(self, study_id: int) -> FrozenTrial | None:
+        """Add a new trial that runs, and return it; None where there is no such study."""
+        given = {"study": study_id, "now": datetime.now(UTC).replace(tzinfo=None)}
+        with clear_errors(), self.engine.begin() as connection:
+            if connection.execute(statements.LOCK_STUDY, {"study": study_id}).first() is None:
+                return None
+            added = connection.execute(statements.ADD_TRIAL_TO_POSTGRESQL, given).scalar_one()
+            found = read_trials(connection, statements.TRIALS_BY_ID, {"ids": [added]})
+        return found[0] if found else None
+
+
+class PostgresqlStorage(PatientStorage, _BeginsTrials):
     """Optuna's storage in a PostgreSQL database that may be away for some minutes."""
 
 

@@ -1,9 +1,11 @@
 """A SQLite file that several workers write to."""
 
+import functools
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
@@ -28,12 +30,17 @@ class _QueueOfWriters(SqlStorage):
     two workers could take the same waiting trial, because SQLite has no locks on rows.
     """
 
+    @functools.cached_property
+    def path(self) -> Path:
+        """The file of the database."""
+        path = file_of(self)
+        assert path is not None, "a database in memory is never opened with this class"
+        return path
+
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait until no other thread or process writes to the file."""
-        path = file_of(self)
-        assert path is not None, "a database in memory is never opened with this class"
-        with _threads, file_lock(path, "write", locks.LEASE_SECONDS):
+        with _threads, file_lock(self.path, "write", locks.LEASE_SECONDS):
             yield
 
     def add_trial(self, study_id: int, template_trial: FrozenTrial | None) -> FrozenTrial:

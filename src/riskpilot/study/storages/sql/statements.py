@@ -76,11 +76,18 @@ HEARTBEATS = {
 _NOT_FINISHED = "state IN ('RUNNING', 'WAITING')"
 
 # Trials are counted and the next one is added in one statement, between whose parts SQLite lets
-# nobody else write. PostgreSQL would count before it waits for another worker.
+# nobody else write. PostgreSQL would count before it waits for another worker, so that the study is
+# locked before, as Optuna does.
 ADD_TRIAL_TO_SQLITE = sqlalchemy.text(
     "INSERT INTO trials (number, study_id, state, datetime_start)"
     " SELECT (SELECT COUNT(*) FROM trials WHERE study_id = :study), study_id, 'RUNNING', :now"
     " FROM studies WHERE study_id = :study"
+).bindparams(sqlalchemy.bindparam("now", type_=sqlalchemy.DateTime))
+LOCK_STUDY = sqlalchemy.text("SELECT 1 FROM studies WHERE study_id = :study FOR UPDATE")
+ADD_TRIAL_TO_POSTGRESQL = sqlalchemy.text(
+    "INSERT INTO trials (number, study_id, state, datetime_start)"
+    " VALUES ((SELECT COUNT(*) FROM trials WHERE study_id = :study), :study, 'RUNNING', :now)"
+    " RETURNING trial_id"
 ).bindparams(sqlalchemy.bindparam("now", type_=sqlalchemy.DateTime))
 SET_HEARTBEAT = sqlalchemy.text(
     "INSERT INTO trial_heartbeats (trial_id, heartbeat) VALUES (:trial, CURRENT_TIMESTAMP)"
