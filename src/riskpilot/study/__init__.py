@@ -48,6 +48,7 @@ from riskpilot.study.storages import (
     exclusive,
     existing_storage,
     file_lock,
+    file_of,
     hurried,
     silent_trials,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "expected_in_words",
     "export_losses",
     "file_lock",
+    "file_of",
     "finished",
     "finished_among",
     "from_unit",
