@@ -5,7 +5,7 @@ import optuna
 import pytest
 
 import riskpilot as rp
-from riskpilot.study import study_status
+from riskpilot.study import ahead_in_words, gain_in_words, study_status
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.2)], "cost")
 DRAWS = np.random.default_rng(0).random((2, 2000))
@@ -53,6 +53,41 @@ def test_what_may_be_gained_falls_as_the_search_goes_on():
     study = search(note, n_trials=15)
     assert gains[-1] < 0.1 * gains[0]
     assert study_status(study).outlook.gain == gains[-1]
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1e-13, 1e-6, 1e6, 1e90])
+def test_what_may_be_gained_is_in_the_units_of_the_free_objective(unit):
+    usual, other = (
+        search(lambda *_: None, n_trials=8, cost=lambda x, scale=scale: scale * (1 - x))
+        for scale in (1.0, unit)
+    )
+    one, another = (study.sampler.outlook(study) for study in (usual, other))
+    assert another.gain == pytest.approx(unit * one.gain, rel=1e-3)
+    assert another.spread == pytest.approx(unit * one.spread, rel=1e-3)
+    assert gain_in_words(another) != "next to nothing"
+
+
+@pytest.mark.parametrize("cost", [0.0, 1e-20, 5.0])
+def test_where_nothing_differs_next_to_nothing_is_gained(cost):
+    study = search(lambda *_: None, n_trials=5, cost=lambda x: cost)
+    ahead = study.sampler.outlook(study)
+    assert ahead.spread == 0
+    assert gain_in_words(ahead) == "next to nothing"
+    assert ahead.gain <= cost or cost == 0
+
+
+def test_nothing_is_expected_of_too_few_calibration_examples():
+    def evaluate_few(trial):
+        found = evaluate(trial)
+        return rp.Evaluation(found.validation, {"error": found.calibration["error"][:10]})
+
+    study = rp.create_study(PROBLEM, seed=0)
+    study.optimize(rp.objective(study, evaluate_few), n_trials=5)
+    ahead = study_status(study).outlook
+    assert (ahead.free, ahead.gain, ahead.chance, ahead.needs) == (None, 0, 0, 11)
+    words = ahead_in_words(ahead, PROBLEM)
+    assert words == "nothing can pass with so few calibration examples; it takes at least 11"
+    assert rp.select(study).config is None
 
 
 def test_there_is_no_outlook_before_the_pool_is_there_or_while_limits_are_open():

@@ -10,6 +10,7 @@ from riskpilot.study.as_tables import (
 )
 from riskpilot.study.creation import create_study, load_study
 from riskpilot.study.forecast import (
+    ahead_in_words,
     chance_in_words,
     counts_in_words,
     expected_in_words,
@@ -73,6 +74,7 @@ __all__ = [
     "StorageUnreachableError",
     "StudyGoneError",
     "adopt",
+    "ahead_in_words",
     "as_storage",
     "attributes_of",
     "audit",
