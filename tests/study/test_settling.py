@@ -1,5 +1,7 @@
 """When to stop: what one more evaluation may bring, and the callback that goes by it."""
 
+import dataclasses
+
 import numpy as np
 import optuna
 import pytest
@@ -123,6 +125,30 @@ def test_where_the_best_is_zero_a_share_is_one_of_all_that_was_seen(unit):
     assert ended.sampler.outlook(ended).free == 0
     by_gain = search(rp.StopWhenSettled(gain=0.01 * 0.3 * unit), cost=cost, n_trials=20)
     assert len(ended.trials) == len(by_gain.trials) < 20  # the largest is that of the safe one
+
+
+@pytest.mark.parametrize("floor", [1e-300, 1e-15, -1e-9, 0.0029])
+def test_a_best_that_is_closer_to_zero_than_the_share_counts_as_zero(floor):
+    at_zero, near_zero = (
+        search(
+            rp.StopWhenSettled(share=0.01), cost=lambda x, a=add: max(0, 0.3 - x) + a, n_trials=20
+        )
+        for add in (0.0, floor)
+    )
+    assert abs(near_zero.sampler.outlook(near_zero).free) == pytest.approx(abs(floor))
+    assert len(near_zero.trials) == len(at_zero.trials) < 20
+
+
+@pytest.mark.parametrize("given", [{"share": 1e-300}, {"gain": 1e-300}])
+def test_a_rounding_error_is_worth_no_evaluation(given, monkeypatch):
+    usual = rp.GuidedSampler.outlook
+
+    def all_but_settled(sampler, study):
+        ahead = usual(sampler, study)
+        return ahead and dataclasses.replace(ahead, gain=1e-10 * ahead.spread)
+
+    monkeypatch.setattr(rp.GuidedSampler, "outlook", all_but_settled)
+    assert len(search(rp.StopWhenSettled(**given), n_trials=9).trials) < 9
 
 
 def test_where_all_are_zero_nothing_is_left_to_gain():
