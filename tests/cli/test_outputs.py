@@ -57,6 +57,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 REFUSED = {
     "report on its database": "report study.db --out study.db",
     "by its address": "report sqlite:///study.db --out study.db",
+    "by its address in codes": "report sqlite:///study%2Edb --out study.db.losses/report.html",
     "through a link": "report study.db --out link.html",
     "beside the database": "report study.db --out study.db-wal",
     "among the losses": "report study.db --out study.db.losses/report.html",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import riskpilot as rp
+from riskpilot.guarantee import fewest_examples
 from riskpilot.guarantee.region import interval, region_of
 from riskpilot.losses import validation_losses
 from riskpilot.statistics import families
@@ -96,6 +97,24 @@ def test_too_few_examples_are_infeasible_and_one_more_than_that_is_not(family):
         part = interval(ERROR, family, n_validation=100, n_calibration=n, delta=0.1)
         assert part.feasible is feasible
         assert part.needs == needs
+
+
+@pytest.mark.parametrize("statistic", [rp.Quantile(0.95), rp.CVaR(0.9)])
+def test_what_a_tail_needs_is_what_its_test_needs(statistic):
+    risk = rp.Risk("slow", 0.2, statistic=statistic)
+    needs = fewest_examples(risk, "binomial", 0.1)
+    for n, feasible in ((needs - 1, False), (needs, True)):
+        part = interval(risk, "binomial", n_validation=100, n_calibration=n, delta=0.1, std=0.1)
+        assert part.feasible is feasible
+
+
+def test_a_conditional_risk_needs_as_many_of_all_examples():
+    problem = rp.Problem([rp.Risk("miss", 0.2, conditional=True)], "cost")
+    half = np.where(np.arange(100) % 2, 0.0, np.nan)
+    losses = validation_losses(problem, {"miss": half[None], "cost": [1.0]})
+    (part,) = region_of(losses, 20)
+    assert part.needs == 2 * 11
+    assert not part.feasible
 
 
 def test_several_risks_each_bring_their_interval():

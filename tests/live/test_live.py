@@ -119,6 +119,20 @@ def test_page_says_when_nothing_is_expected_to_pass_and_when_nothing_was_certifi
         assert "Nothing could be certified" in text_of(page)
 
 
+def test_page_says_when_calibration_examples_are_too_few():
+    study = rp.create_study(scenes.PROBLEM, seed=0, n_calibration=3)
+
+    def evaluate(trial):
+        return rp.Evaluation(scenes.evaluate(trial).validation)
+
+    study.optimize(rp.objective(study, evaluate), n_trials=16)
+    with served(study) as page:
+        shown = text_of(page)
+    assert "Nothing can pass with so few calibration examples" in shown
+    assert re.search(r"It takes at least \d+, however long the search goes on", shown)
+    assert "xpected" not in re.sub(r"<script.*?</script>", "", shown, flags=re.DOTALL)
+
+
 @pytest.mark.parametrize("is_guided", [True, False])
 def test_only_what_the_guided_search_proposed_is_called_so(is_guided):
     sampler = None if is_guided else optuna.samplers.RandomSampler(0)

@@ -46,13 +46,23 @@ CASES = {
     ),
     "a safe configuration with NaN": (
         rp.StudyError,
-        r"cannot be kept: a value is nan",
+        r"'x' is nan",
         lambda: rp.create_study(P, safe={"x": float("nan")}),
     ),
     "a safe configuration of objects": (
         rp.StudyError,
-        r"cannot be kept: a value is <object",
+        r"'x' is <object",
         lambda: rp.create_study(P, safe={"x": object()}),
+    ),
+    "a safe configuration with a number beyond all floats": (
+        rp.StudyError,
+        r"'x' is 1000",
+        lambda: rp.create_study(P, safe={"x": 10**400}),
+    ),
+    "a safe configuration with numbers for names": (
+        rp.StudyError,
+        r"mapping of parameters to values, but it is \{1: 2\}",
+        lambda: rp.create_study(P, safe={1: 2}),
     ),
     "a study that is there": (
         rp.StudyError,

@@ -89,6 +89,34 @@ def test_an_address_that_a_study_was_made_with_opens_it(
         OPENINGS[opening](address)
 
 
+SAME_FILE = [
+    ("50%.db", "50%.db", "sqlite:///50%25.db"),
+    ("50%25.db", "50%25.db", "sqlite:///50%2525.db"),
+    ("a%20b.db", "a%20b.db", "sqlite:///a%2520b.db"),
+    ("a b.db", "sqlite:///a%20b.db", "a b.db"),
+    ("a b.db", "sqlite:///file:a%2520b.db?uri=true", "a b.db"),
+    ("50%25.log", "50%25.log", "./50%25.log"),
+]
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+@pytest.mark.parametrize(("file", "made", "read"), SAME_FILE)
+def test_a_path_and_an_address_of_one_file_mean_the_same_study(
+    file: str, made: str, read: str, opening: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    study = rp.create_study(PROBLEM, storage=made, study_name="n", seed=0)
+    study.optimize(rp.objective(study, evaluate), n_trials=1)
+    if opening == "create_study":
+        with pytest.raises(rp.StudyError, match="a study 'n' in this storage already"):
+            OPENINGS[opening](read)
+    else:
+        OPENINGS[opening](read)
+    rp.select(rp.load_study(storage=read))  # which reads the losses
+    assert all(path.name.startswith(file) for path in tmp_path.iterdir())
+    assert (tmp_path / file).is_file()
+
+
 def make_tables(place: Path, *names: str) -> None:
     with closing(sqlite3.connect(place)) as database, database:
         for name in names:

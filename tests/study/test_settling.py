@@ -1,11 +1,13 @@
 """When to stop: what one more evaluation may bring, and the callback that goes by it."""
 
+import dataclasses
+
 import numpy as np
 import optuna
 import pytest
 
 import riskpilot as rp
-from riskpilot.study import study_status
+from riskpilot.study import ahead_in_words, gain_in_words, study_status
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.2)], "cost")
 DRAWS = np.random.default_rng(0).random((2, 2000))
@@ -55,6 +57,41 @@ def test_what_may_be_gained_falls_as_the_search_goes_on():
     assert study_status(study).outlook.gain == gains[-1]
 
 
+@pytest.mark.parametrize("unit", [1e-90, 1e-13, 1e-6, 1e6, 1e90])
+def test_what_may_be_gained_is_in_the_units_of_the_free_objective(unit):
+    usual, other = (
+        search(lambda *_: None, n_trials=8, cost=lambda x, scale=scale: scale * (1 - x))
+        for scale in (1.0, unit)
+    )
+    one, another = (study.sampler.outlook(study) for study in (usual, other))
+    assert another.gain == pytest.approx(unit * one.gain, rel=1e-3)
+    assert another.spread == pytest.approx(unit * one.spread, rel=1e-3)
+    assert gain_in_words(another) != "next to nothing"
+
+
+@pytest.mark.parametrize("cost", [0.0, 1e-20, 5.0])
+def test_where_nothing_differs_next_to_nothing_is_gained(cost):
+    study = search(lambda *_: None, n_trials=5, cost=lambda x: cost)
+    ahead = study.sampler.outlook(study)
+    assert ahead.spread == 0
+    assert gain_in_words(ahead) == "next to nothing"
+    assert ahead.gain <= cost or cost == 0
+
+
+def test_nothing_is_expected_of_too_few_calibration_examples():
+    def evaluate_few(trial):
+        found = evaluate(trial)
+        return rp.Evaluation(found.validation, {"error": found.calibration["error"][:10]})
+
+    study = rp.create_study(PROBLEM, seed=0)
+    study.optimize(rp.objective(study, evaluate_few), n_trials=5)
+    ahead = study_status(study).outlook
+    assert (ahead.free, ahead.gain, ahead.chance, ahead.needs) == (None, 0, 0, 11)
+    words = ahead_in_words(ahead, PROBLEM)
+    assert words == "nothing can pass with so few calibration examples; it takes at least 11"
+    assert rp.select(study).config is None
+
+
 def test_there_is_no_outlook_before_the_pool_is_there_or_while_limits_are_open():
     assert search(lambda *_: None, n_trials=1).sampler.outlook(search(lambda *_: None, 1)) is None
     unlimited = rp.Problem([rp.Risk("error")], "cost")
@@ -88,6 +125,30 @@ def test_where_the_best_is_zero_a_share_is_one_of_all_that_was_seen(unit):
     assert ended.sampler.outlook(ended).free == 0
     by_gain = search(rp.StopWhenSettled(gain=0.01 * 0.3 * unit), cost=cost, n_trials=20)
     assert len(ended.trials) == len(by_gain.trials) < 20  # the largest is that of the safe one
+
+
+@pytest.mark.parametrize("floor", [1e-300, 1e-15, -1e-9, 0.0029])
+def test_a_best_that_is_closer_to_zero_than_the_share_counts_as_zero(floor):
+    at_zero, near_zero = (
+        search(
+            rp.StopWhenSettled(share=0.01), cost=lambda x, a=add: max(0, 0.3 - x) + a, n_trials=20
+        )
+        for add in (0.0, floor)
+    )
+    assert abs(near_zero.sampler.outlook(near_zero).free) == pytest.approx(abs(floor))
+    assert len(near_zero.trials) == len(at_zero.trials) < 20
+
+
+@pytest.mark.parametrize("given", [{"share": 1e-300}, {"gain": 1e-300}])
+def test_a_rounding_error_is_worth_no_evaluation(given, monkeypatch):
+    usual = rp.GuidedSampler.outlook
+
+    def all_but_settled(sampler, study):
+        ahead = usual(sampler, study)
+        return ahead and dataclasses.replace(ahead, gain=1e-10 * ahead.spread)
+
+    monkeypatch.setattr(rp.GuidedSampler, "outlook", all_but_settled)
+    assert len(search(rp.StopWhenSettled(**given), n_trials=9).trials) < 9
 
 
 def test_where_all_are_zero_nothing_is_left_to_gain():

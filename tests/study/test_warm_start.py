@@ -1,5 +1,6 @@
 """A study that is started from an earlier one: what it takes from it, and what it refuses."""
 
+import re
 import shutil
 
 import numpy as np
@@ -170,6 +171,37 @@ def test_other_parameters_are_refused_with_the_way_out(earlier, suggest):
     evaluate = evaluate_by(1, usual, suggest=suggest)
     with pytest.raises(rp.StudyError, match="Make a study without warm_start"):
         study.optimize(rp.objective(study, evaluate), n_trials=3)
+
+
+OTHER_RANGES = {
+    "numbers from 0.0 to 2.0": lambda trial: trial.suggest_float("x", 0, 2),
+    "numbers from 0.0 to 1.000000001": lambda trial: trial.suggest_float("x", 0, 1 + 1e-9),
+    "numbers from 0.0 to 1.0 in steps of 0.5": lambda t: t.suggest_float("x", 0, 1, step=0.5),
+    "numbers from 0.1 to 1.0 on a logarithmic scale": lambda t: t.suggest_float(
+        "x", 0.1, 1, log=True
+    ),
+    "whole numbers from 0 to 1": lambda trial: trial.suggest_int("x", 0, 1),
+    "the choices 0.25, 0.5": lambda trial: trial.suggest_categorical("x", [0.25, 0.5]),
+}
+
+
+@pytest.mark.parametrize("words", OTHER_RANGES)
+def test_a_parameter_with_another_range_is_named_with_both_ranges(earlier, words):
+    study = rp.create_study(PROBLEM, seed=0, warm_start=earlier)
+    evaluate = evaluate_by(1, usual, suggest=OTHER_RANGES[words])
+    said = f"'x' takes {words} here and numbers from 0.0 to 1.0 in '{earlier.study_name}'"
+    with pytest.raises(rp.StudyError, match=re.escape(said)):
+        study.optimize(rp.objective(study, evaluate), n_trials=3)
+
+
+def test_an_earlier_study_whose_ranges_changed_is_refused_with_the_ranges():
+    study = rp.create_study(PROBLEM, seed=0)
+    for high in (1, 2):
+        evaluate = evaluate_by(1, usual, suggest=lambda trial, h=high: trial.suggest_int("k", 0, h))
+        study.optimize(rp.objective(study, evaluate), n_trials=2)
+    said = r"'k' took whole numbers from 0 to 1 in some .* and whole numbers from 0 to 2 in others"
+    with pytest.raises(rp.StudyError, match=said):
+        rp.create_study(PROBLEM, warm_start=study)
 
 
 def test_a_parameter_that_is_gone_is_named():

@@ -8,7 +8,7 @@ from pathlib import Path
 from riskpilot.common import LOSSES, kept_in, other_than_file, shown_safely
 from riskpilot.errors import ProblemError
 from riskpilot.selection import ledger_beside
-from riskpilot.study import is_storage
+from riskpilot.study import file_of, is_storage
 from riskpilot.tables import local_files, local_path
 
 _SQLITE = ("", "-wal", "-shm", "-journal")  # the names of a database's files end so
@@ -64,11 +64,11 @@ def _what_is_lost(
 def _files_of(given: str | Path) -> Iterator[Path]:
     """List the files that a path, a glob or the address of a storage means, with those beside."""
     text = str(given)
-    scheme, is_address, rest = text.partition(":///")
-    if is_address and is_storage(text):
-        if not scheme.startswith("sqlite"):
+    if "://" in text and is_storage(text):
+        database = file_of(text)
+        if database is None:
             return
-        text = rest.partition("?")[0].removeprefix("file:")
+        text = str(database)
     for file in {str(local_path(text)), *local_files(text)}:
         yield from (Path(f"{file}{ending}") for ending in _SQLITE)
     yield ledger_beside(text)

@@ -12,7 +12,7 @@ from riskpilot.study import (
     QuestionStatus,
     RiskStatus,
     Status,
-    expected_in_words,
+    ahead_in_words,
     open_study,
     study_status,
 )
@@ -76,8 +76,7 @@ def _ahead(status: Status) -> list[str]:
     own = [one for one in status.questions if one.asked == status.asked]
     if ahead is None or any(one.config is not None for one in own):
         return []
-    expected = expected_in_words(ahead, Problem.from_dict(status.asked))
-    return [f"Ahead: {expected}; one more evaluation is expected to gain {ahead.gain:.2g}"]
+    return [f"Ahead: {ahead_in_words(ahead, Problem.from_dict(status.asked))}"]
 
 
 def _show_risks(console: Console, status: Status) -> None:

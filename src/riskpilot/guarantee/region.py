@@ -1,7 +1,7 @@
 """The region of interest: validation risks at which the test on calibration data is decided."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -31,8 +31,8 @@ class Interval:
     needs : int
         The fewest calibration examples with which anything can pass.
     feasible : bool
-        Whether the calibration sample is that large; where it is not, the interval collapses to
-        the bottom of the range.
+        Whether the calibration sample is that large. Where no mean above the bottom of the range
+        can pass, the interval collapses to it.
     noise : float, default 0.0
         The standard error with which a validation mean foretells a calibration mean, at the
         default width of the interval.
@@ -102,9 +102,10 @@ def interval(
     family = steering_family(risk, family)
     # eq:alpha_max
     alpha_max = largest_passing_mean(family, risk.unit_limit, n_calibration, delta, std)
+    feasible = n_calibration >= needs
     if alpha_max is None:
         bottom = risk.from_unit(0.0)
-        return Interval(bottom, bottom, bottom, needs, feasible=False)
+        return Interval(bottom, bottom, bottom, needs, feasible=feasible)
     # eq:region_i
     low = _edge(family, alpha_max, n_validation, delta_prime, std)
     # The upper edge is the lower edge of the mirrored losses, 1 - loss.
@@ -118,7 +119,7 @@ def interval(
         low=risk.from_unit(low),
         high=risk.from_unit(high),
         needs=needs,
-        feasible=True,
+        feasible=feasible,
         noise=risk.width * noise,
         trust=trust,
         doubt=doubt * abs(risk.from_unit(alpha_max)),
@@ -169,7 +170,8 @@ def region_of(
             trust=trust,
             doubt=doubt,
         )
-        region.append(part)
+        needs = math.ceil(part.needs * validation.n_examples / n_validation)
+        region.append(replace(part, needs=needs))
     return region
 
 

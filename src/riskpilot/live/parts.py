@@ -126,7 +126,7 @@ def _is_doubted(snapshot: Snapshot) -> bool:
 def _gain(snapshot: Snapshot) -> str:
     """Show what one more evaluation may bring; after a verdict the search is over."""
     ahead = snapshot.status.outlook
-    if ahead is None or snapshot.verdict is not None:
+    if ahead is None or ahead.needs is not None or snapshot.verdict is not None:
         return ""
     rows = {
         f"expected gain in {snapshot.status.asked['minimize']}": gain(snapshot),

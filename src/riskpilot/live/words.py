@@ -53,6 +53,8 @@ def headline(snapshot: Snapshot) -> str:
         return "What will pass hangs on limits that are open"
     if ahead is None:
         return "It is too early to say what will pass"
+    if ahead.needs is not None:
+        return "Nothing can pass with so few calibration examples"
     if ahead.free is None:
         return "Nothing is expected to pass so far"
     return f"{free} {ahead.free:.4g} is expected to pass"
@@ -78,7 +80,7 @@ def gain(snapshot: Snapshot) -> str:
     """Write the expected gain of one more evaluation."""
     ahead = snapshot.status.outlook
     assert ahead is not None
-    return gain_in_words(ahead, [trial.free for trial in snapshot.trials.values()])
+    return gain_in_words(ahead)
 
 
 def _expected(snapshot: Snapshot) -> str:
@@ -91,6 +93,8 @@ def _expected(snapshot: Snapshot) -> str:
         return "Limits of this problem are still open; the search learns the whole trade-off."
     if ahead is None:
         return "The first trials are spread over all configurations; a forecast follows them."
+    if ahead.needs is not None:
+        return f"It takes at least {ahead.needs:,}, however long the search goes on."
     if ahead.free is None or ahead.free_chance is None:
         best = chance_in_words(ahead.chance)
         return f"No trial is more likely to pass the test than not; the best chance is {best}."
@@ -102,7 +106,8 @@ def _expected(snapshot: Snapshot) -> str:
 
 def _ahead(snapshot: Snapshot) -> str:
     """Say what one more evaluation is expected to bring."""
-    if snapshot.status.outlook is None:
+    ahead = snapshot.status.outlook
+    if ahead is None or ahead.needs is not None:
         return ""
     free = snapshot.status.asked["minimize"]
     which = "" if snapshot.is_guided else " that a GuidedSampler proposes"

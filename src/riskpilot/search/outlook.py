@@ -12,6 +12,7 @@ from riskpilot.search.choices import chance_to_pass, posterior_front
 from riskpilot.search.hypervolume import improvement_over
 from riskpilot.search.model import Model
 from riskpilot.search.strategies import Strategy
+from riskpilot.search.surrogate import is_flat
 
 # The posterior of the objectives at a place is averaged over so many draws.
 _DRAWS = 32
@@ -27,7 +28,8 @@ class Outlook:
     ----------
     gain : float
         How much better the free objective of the choice is expected to be after the next
-        evaluation: a mean over what it may show and over what may pass on calibration data.
+        evaluation: a mean over what it may show and over what may pass on calibration data. Where
+        all evaluations have the same free objective, it is taken for the size of its changes.
     chance : float
         The chance to pass of the finished evaluation that is most likely to pass.
     free : float or None
@@ -37,6 +39,12 @@ class Outlook:
         The chance to pass of that evaluation.
     trial : int or None
         The number of its trial.
+    spread : float
+        How far the free objectives of the finished evaluations lie apart; 0 where they differ by
+        rounding alone.
+    needs : int or None
+        Where nothing can pass, because there are too few calibration examples, how many it takes
+        at least; None elsewhere.
     """
 
     gain: float
@@ -44,6 +52,8 @@ class Outlook:
     free: float | None
     free_chance: float | None
     trial: int | None
+    spread: float
+    needs: int | None = None
 
 
 def outlook(
@@ -58,6 +68,12 @@ def outlook(
     ``x``: points that cover the space, (n, d); ``numbers``: the whole trials, which are the
     first of the observations.
     """
+    observed = model.observations.values[: len(numbers), -1]
+    flat = is_flat(observed)
+    spread = 0.0 if flat else float(np.ptp(observed))
+    needs = max((part.needs for part in region if not part.feasible), default=None)
+    if needs is not None:
+        return Outlook(0.0, 0.0, None, None, None, spread, needs)
     transform = chance_to_pass(region, 0.0)
     front = posterior_front(model)
     # Behind them come those that were stopped and those under way, which are no candidates yet.
@@ -76,12 +92,15 @@ def outlook(
     gains = np.zeros(len(means))
     for draw in draws:
         gains += added(transform(means + draw * stds)) / _DRAWS
+    # The surrogate of values that do not differ takes 1 for the size of their changes.
+    unit = abs(float(observed[0])) or 1.0 if flat else 1.0
     return Outlook(
-        gain=float(gains.max()),
+        gain=float(gains.max()) * unit,
         chance=float(passing.max()),
         free=float(model.observations.values[best, -1]) if is_likely else None,
         free_chance=float(passing[best]) if is_likely else None,
         trial=numbers[best] if is_likely else None,
+        spread=spread,
     )
 
 

@@ -26,6 +26,7 @@ _OUTPUT_SCALE_BOUNDS = (1e-2, 1e2)
 _LENGTH_SCALE_BOUNDS = (2e-2, 1e2)
 _NOISE_BOUNDS = (1e-6, 1.0)
 _JITTER = 1e-8
+_SMALLEST = 1e-100  # what differs by less is the same; squares of smaller numbers become 0
 _BLOCK_NUMBERS = 1 << 14  # covariances are built in blocks that stay in the cache
 # A log posterior within 1e-3 of its maximum is as good as the maximum.
 _TOLERANCE = {"ftol": 1e-7, "gtol": 1e-2}
@@ -226,12 +227,17 @@ class _Standardised:
         return _Posterior(part.x, part.z, part.noise, misfit=self.misfit)
 
 
+def is_flat(y: FloatArray) -> bool:
+    """Tell whether values differ by no more than rounding errors."""
+    return float(np.std(y)) <= max(1e-12 * abs(float(np.mean(y))), _SMALLEST)
+
+
 def _standardised(
     x: FloatArray, y: FloatArray, noise_variance: FloatArray | None, caution: float = 0.0
 ) -> _Standardised:
     """Standardise the values of observations; ``caution``: as in `fit`."""
     offset, scale = float(np.mean(y)), float(np.std(y))
-    if scale <= 1e-12 * max(1.0, abs(offset)):
+    if is_flat(y):
         scale = 1.0  # a constant objective is a flat surrogate
     else:
         offset += caution * scale

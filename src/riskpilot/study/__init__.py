@@ -10,6 +10,7 @@ from riskpilot.study.as_tables import (
 )
 from riskpilot.study.creation import create_study, load_study
 from riskpilot.study.forecast import (
+    ahead_in_words,
     chance_in_words,
     counts_in_words,
     expected_in_words,
@@ -48,6 +49,7 @@ from riskpilot.study.storages import (
     exclusive,
     existing_storage,
     file_lock,
+    file_of,
     hurried,
     silent_trials,
 )
@@ -72,6 +74,7 @@ __all__ = [
     "StorageUnreachableError",
     "StudyGoneError",
     "adopt",
+    "ahead_in_words",
     "as_storage",
     "attributes_of",
     "audit",
@@ -85,6 +88,7 @@ __all__ = [
     "expected_in_words",
     "export_losses",
     "file_lock",
+    "file_of",
     "finished",
     "finished_among",
     "from_unit",

@@ -1,6 +1,7 @@
 """Studies made and loaded: ordinary Optuna studies that carry a problem."""
 
 import logging
+import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -260,11 +261,28 @@ def _enqueued(safe: object) -> dict[str, Any]:
             f"safe is a configuration, a mapping of parameters to values, but it is {shown(safe)}. "
             f'Write safe={{"threshold": 0.5}}.'
         )
-    (plain,) = plain_configs([safe], StudyError)
+    plain: dict[str, Any] = {}
+    for name, value in safe.items():
+        try:
+            (kept,) = plain_configs([{name: value}], StudyError)
+        except StudyError:
+            raise StudyError(_not_kept(name, value)) from None
+        if isinstance(value, int) and abs(value) > sys.float_info.max:
+            raise StudyError(_not_kept(name, value))
+        plain |= kept
     # A choice may be a tuple, which is not equal to the list that JSON makes of it.
     return {
         name: value if isinstance(value, tuple) else plain[name] for name, value in safe.items()
     }
+
+
+def _not_kept(name: str, value: object) -> str:
+    """Say that a storage or a certificate cannot keep a value of the safe configuration."""
+    return (
+        f"safe gives parameters values that can be stored, which are finite numbers, texts, truth "
+        f"values, None, or lists and mappings of these, but {shown(name)} is {shown(value)}. Give "
+        f"the value that your evaluation gets from trial.suggest_float and its like."
+    )
 
 
 def _check_place(

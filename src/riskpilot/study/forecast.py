@@ -1,6 +1,6 @@
 """What a search may expect, in words: what would pass now, and what one more evaluation brings."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import optuna
 from optuna.trial import TrialState
@@ -54,7 +54,8 @@ def chance_in_words(chance: float) -> str:
 def expected_in_words(ahead: Outlook | None, problem: Problem) -> str:
     """Say what is expected to pass, and with what chance.
 
-    Where a limit is open, nothing can be expected to pass, however long the search goes on.
+    Where a limit is open, or calibration examples are too few, nothing can be expected to pass,
+    however long the search goes on.
     """
     if problem.has_open_limits:
         names = [risk.name for risk in problem.risks if risk.limit is None]
@@ -62,6 +63,9 @@ def expected_in_words(ahead: Outlook | None, problem: Problem) -> str:
         return f"what will pass hangs on the open {limits} of {' and '.join(names)}"
     if ahead is None:
         return "it is too early to say what will pass"
+    if ahead.needs is not None:
+        few = "nothing can pass with so few calibration examples"
+        return f"{few}; it takes at least {ahead.needs:,}"
     if ahead.free is None or ahead.free_chance is None:
         best = chance_in_words(ahead.chance)
         return f"nothing is expected to pass so far (the best chance is {best})"
@@ -69,7 +73,15 @@ def expected_in_words(ahead: Outlook | None, problem: Problem) -> str:
     return f"{problem.minimize} {ahead.free:.4g} is expected to pass (chance {chance})"
 
 
-def gain_in_words(ahead: Outlook, values: Collection[float]) -> str:
-    """Write the expected gain of one more evaluation; ``values``: of the free objective so far."""
-    matters = ahead.gain > 1e-4 * (max(values) - min(values))
+def gain_in_words(ahead: Outlook) -> str:
+    """Write the expected gain of one more evaluation."""
+    matters = ahead.spread > 0 and ahead.gain > 1e-4 * ahead.spread
     return f"{ahead.gain:.2g}" if matters else "next to nothing"
+
+
+def ahead_in_words(ahead: Outlook | None, problem: Problem) -> str:
+    """Say what is expected to pass, and what one more evaluation may bring where something can."""
+    expected = expected_in_words(ahead, problem)
+    if ahead is None or ahead.needs is not None:
+        return expected
+    return f"{expected}; one more evaluation is expected to gain {gain_in_words(ahead)}"

@@ -11,9 +11,9 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.common import ShownLine
-from riskpilot.study.forecast import counts_in_words, expected_in_words, gain_in_words, outlook_of
+from riskpilot.study.forecast import ahead_in_words, counts_in_words, outlook_of
 from riskpilot.study.kept.attributes import problem_of
-from riskpilot.study.kept.trials import finished_among, trials_of
+from riskpilot.study.kept.trials import trials_of
 from riskpilot.study.searching import still
 
 # Looking ahead takes about as long as a proposal. After a look so many times its duration pass
@@ -139,9 +139,4 @@ def _words(now: optuna.Study) -> str:
     """Say how many trials there are, what is expected to pass, and what may be gained."""
     trials = trials_of(now)
     counts = counts_in_words(Counter(trial.state.name.lower() for trial in trials))
-    ahead = outlook_of(now)
-    words = f"{counts}: {expected_in_words(ahead, problem_of(now))}"
-    if ahead is None:
-        return words
-    gain = gain_in_words(ahead, [record.free for record in finished_among(trials).records])
-    return f"{words}; one more evaluation is expected to gain {gain}"
+    return f"{counts}: {ahead_in_words(outlook_of(now), problem_of(now))}"

@@ -7,11 +7,12 @@ from optuna.trial import FrozenTrial
 
 from riskpilot.errors import ProblemError, StudyError, shown
 from riskpilot.guarantee import as_number
-from riskpilot.study.kept.trials import finished
 from riskpilot.study.sampler import GuidedSampler
 
 # A single look may be flat by luck; so many in a row are not.
 _LOOKS = 2
+# A gain below this share of the distance between free objectives is a rounding error.
+_ROUNDING = 1e-9
 
 
 class StopWhenSettled:
@@ -27,11 +28,15 @@ class StopWhenSettled:
     ----------
     gain : float, optional
         The smallest expected gain that is worth an evaluation, in the units of the free objective.
+        A gain below a billionth of the distance between the smallest and the largest free objective
+        of all evaluations is a rounding error, and never worth one.
     share : float, optional
         The same as a share of the best free objective so far among evaluations that are more likely
-        to pass than not. It takes the place of ``gain``. Where that best one is 0, it is a share of
-        the distance between the smallest and the largest free objective of all evaluations; where
-        they are all 0, nothing tells them apart, and the study ends.
+        to pass than not. It takes the place of ``gain``. Where that best one is closer to 0 than
+        the same share of the distance between the smallest and the largest free objective, it
+        counts as 0, and what is worth an evaluation is that share of the distance; where all are 0,
+        nothing tells them apart, and the study ends. For a free objective that may be negative,
+        whose 0 means nothing, give ``gain``.
 
     Raises
     ------
@@ -88,17 +93,18 @@ class StopWhenSettled:
         settled = (
             ahead is not None
             and ahead.free is not None
-            and ahead.gain < self._smallest(study, ahead.free)
+            and ahead.gain < self._smallest(ahead.free, ahead.spread)
         )
         self._looks = self._looks + 1 if settled else 0
         if self._looks >= _LOOKS:
             study.stop()
 
-    def _smallest(self, study: optuna.Study, best: float) -> float:
-        """Return the smallest gain that is worth an evaluation; ``best``: the free objective that
-        is to fall."""
+    def _smallest(self, best: float, spread: float) -> float:
+        """Return the smallest gain that is worth an evaluation.
+
+        ``best``: the free objective that is to fall; ``spread``: how far those so far lie apart.
+        """
         scale = abs(best)
-        if self._share and not scale:  # no gain is below a share of nothing
-            free = [record.free for record in finished(study).records]
-            scale = max(free) - min(free) or math.inf
-        return self._gain + self._share * scale
+        if self._share and scale <= self._share * spread:  # no gain is below a share of nothing
+            scale = spread or math.inf
+        return max(self._gain + self._share * scale, _ROUNDING * spread)

@@ -47,6 +47,18 @@ def pool_size(space: Mapping[str, BaseDistribution]) -> int:
     return default_pool_size(len(space), has_choices=has_choices)
 
 
+def range_in_words(distribution: BaseDistribution) -> str:
+    """Say which values a parameter can take, with all digits of its ends."""
+    if isinstance(distribution, CategoricalDistribution):
+        return f"the choices {shown(list(distribution.choices))[1:-1]}"
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    is_int = isinstance(distribution, IntDistribution)
+    kind, usual = ("whole numbers", 1) if is_int else ("numbers", None)
+    step = f" in steps of {distribution.step}" if distribution.step != usual else ""
+    scale = " on a logarithmic scale" if distribution.log else ""
+    return f"{kind} from {distribution.low} to {distribution.high}{step}{scale}"
+
+
 def to_unit(distribution: BaseDistribution, value: Any) -> float:
     """Find the place of a value in [0, 1]; a choice sits in the middle of its share."""
     if isinstance(distribution, CategoricalDistribution):
@@ -168,6 +180,16 @@ class Space:
         point = self.point(params)[None]
         expected = ~np.isnan(self.branches.masked(np.nan_to_num(point, nan=0.5)))
         return bool((expected <= ~np.isnan(point)).all())
+
+    def untried_choices(self, points: FloatArray) -> dict[int, FloatArray]:
+        """Find the choices under a condition that no point has, as coordinates by column."""
+        rules = {} if self.branches is None else self.branches.rules
+        found = {
+            i: np.setdiff1d(_places(dist, len(dist.choices)), points[:, i])
+            for i, dist in enumerate(self.distributions.values())
+            if i in rules and isinstance(dist, CategoricalDistribution)
+        }
+        return {column: places for column, places in found.items() if len(places)}
 
     def cover(self, rng: np.random.Generator) -> FloatArray:
         """Make points that cover the space: all of a small discrete one, else Sobol points."""

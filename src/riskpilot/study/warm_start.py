@@ -18,8 +18,9 @@ from riskpilot.study.kept.earlier import earlier_of
 from riskpilot.study.kept.records import record_of, validation_of
 from riskpilot.study.kept.seen_ids import seen_ids
 from riskpilot.study.kept.trial_losses import read_validation
-from riskpilot.study.kept.trials import finished, n_calibration_of, space_of
+from riskpilot.study.kept.trials import changing_ranges, finished, n_calibration_of, space_of
 from riskpilot.study.questions.stored_space import space_as_json
+from riskpilot.study.space import range_in_words
 
 # So many evaluations of the earlier study are kept; those on its front come first.
 _MOST = 100
@@ -46,6 +47,13 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
             f"differ. The earlier study has: {before} This one: {problem}"
         )
     done = finished(earlier)
+    for name, (one, another) in changing_ranges(done.trials).items():
+        raise StudyError(
+            f"warm_start takes a study whose parameters kept their ranges, but in "
+            f"{earlier.study_name!r} {name!r} took {range_in_words(one)} in some trials and "
+            f"{range_in_words(another)} in others. Leave warm_start out, or start from a study in "
+            f"which it has one range."
+        )
     space = space_of(done.trials)
     if len(done.trials) < 2 or not space:
         raise StudyError(

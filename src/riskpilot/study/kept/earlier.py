@@ -24,11 +24,11 @@ from riskpilot.common import (
     text,
 )
 from riskpilot.common.arrays import FloatArray
-from riskpilot.errors import StudyError
+from riskpilot.errors import StudyError, shown
 from riskpilot.search import Observations, Surrogate, fit_model
 from riskpilot.study.kept.attributes import as_written, attributes_of, changed
 from riskpilot.study.questions.stored_space import space_from_json
-from riskpilot.study.space import Space
+from riskpilot.study.space import Space, range_in_words
 
 EARLIER_KEY = "riskpilot:earlier"
 # Values are alike that differ by at most this share of what they differ by between evaluations.
@@ -99,12 +99,19 @@ class Earlier:
         if finished:
             self._warn_of_missing(space)
         for name, distribution in space.items():
-            if self.space.get(name) != distribution:
-                before = self.space.get(name, "no such parameter")
+            before = self.space.get(name)
+            if before is None:
                 raise StudyError(
-                    f"warm_start takes a study with the same parameters, but {name!r} is "
-                    f"{distribution} here and {before} in {self.study!r}. Make a study without "
-                    f"warm_start, or give the parameter the range that it had."
+                    f"warm_start takes a study with the same parameters, but {name!r} is new: "
+                    f"those of {self.study!r} are {shown(sorted(self.space))[1:-1]}. Make a study "
+                    f"without warm_start, or leave the parameter as it was."
+                )
+            if before != distribution:
+                raise StudyError(
+                    f"warm_start takes a study with the same parameters, but {name!r} takes "
+                    f"{range_in_words(distribution)} here and {range_in_words(before)} in "
+                    f"{self.study!r}. Make a study without warm_start, or give the parameter the "
+                    f"range that it had."
                 )
 
     def _warn_of_missing(self, space: Mapping[str, BaseDistribution]) -> None:

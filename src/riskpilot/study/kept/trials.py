@@ -68,6 +68,20 @@ def space_of(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
     return _SpaceSoFar().after(trials)
 
 
+def changing_ranges(
+    trials: Sequence[FrozenTrial],
+) -> dict[str, tuple[BaseDistribution, BaseDistribution]]:
+    """Return the parameters that `space_of` leaves out, each with two of its ranges."""
+    first: dict[str, BaseDistribution] = {}
+    changing: dict[str, tuple[BaseDistribution, BaseDistribution]] = {}
+    for trial in trials:
+        for name, distribution in trial.distributions.items():
+            before = first.setdefault(name, distribution)
+            if before != distribution:
+                changing.setdefault(name, (before, distribution))
+    return changing
+
+
 class _SpaceSoFar:
     """The parameters of the trials that were looked at; each finished trial is looked at once."""
 

@@ -1,6 +1,7 @@
 """Where a storage keeps a study: an address, a file, or memory that is gone with the process."""
 
 import os
+import re
 import weakref
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from riskpilot.study.storages.optuna_internals import (
     sql_storage_of,
     storage_of,
 )
+
+_NAMES_FILE = re.compile(r"sqlite[A-Za-z0-9+_]*:///")
 
 
 def address_of(storage: object) -> str | None:
@@ -30,7 +33,11 @@ def file_of(storage: object) -> Path | None:
     address = address_of(storage)
     if address is None or not address.startswith("sqlite") or is_in_memory(address):
         return None
-    return Path(address.partition(":///")[2].split("?")[0])
+    if not _NAMES_FILE.match(address):
+        return Path()
+    from riskpilot.study.storages.sql import file_that_opens  # it loads SQLAlchemy
+
+    return file_that_opens(address)
 
 
 class SameFile:

@@ -102,7 +102,9 @@ def _open(address: str, times: "_Times", *, wait: bool, existing: bool) -> str |
                 f"A database of a study is named without '?', behind which an address has its "
                 f"settings, but the file is {hide_password(address)!r}. Give it another name."
             )
-        address = f"sqlite:///{address}"
+        from riskpilot.study.storages.sql import address_of_file  # it loads SQLAlchemy
+
+        address = address_of_file(address)
     if "://" not in address:
         raise StudyError(
             f"A storage is an address such as sqlite:///study.db or a file that ends in "

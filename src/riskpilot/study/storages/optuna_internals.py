@@ -78,6 +78,21 @@ def fixed_params(trial: FrozenTrial) -> dict[str, Any]:
     return fixed if isinstance(fixed, dict) else {}
 
 
+def refused_value(error: BaseException) -> tuple[str, BaseDistribution, Any] | None:
+    """Return the parameter, its range and the queued value that Optuna refused with an error.
+
+    None where an error came from elsewhere.
+    """
+    place = error.__traceback__
+    while place is not None:
+        frame = place.tb_frame
+        if frame.f_code is optuna.Trial._is_fixed_param.__code__:
+            found = frame.f_locals
+            return found["name"], found["distribution"], found["param_value"]
+        place = place.tb_next
+    return None
+
+
 def stale_trial_ids(study: optuna.Study) -> set[int]:
     """Return the ids of running trials whose last heartbeat is too long ago; none without beats."""
     storage = storage_of(study)

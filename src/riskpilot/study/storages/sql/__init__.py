@@ -1,6 +1,7 @@
 """SQL storages with fewer statements than Optuna's; only these modules load SQLAlchemy."""
 
 from riskpilot.study.storages.sql.connections import (
+    address_of_file,
     engine_options,
     file_that_opens,
     is_made_elsewhere,
@@ -16,6 +17,7 @@ __all__ = [
     "PostgresqlStorage",
     "SqlStorage",
     "SqliteStorage",
+    "address_of_file",
     "advisory_lock",
     "check_tables",
     "engine_options",

@@ -63,6 +63,20 @@ def engine_options(address: str) -> dict[str, Any]:
     return options
 
 
+def address_of_file(path: str) -> str:
+    """Return the address for which SQLite opens the file at a path.
+
+    SQLAlchemy may read what follows a % as the code of a character.
+
+    >>> str(file_that_opens(address_of_file("100%25.db")))
+    '100%25.db'
+    """
+    address = f"sqlite:///{path}"
+    is_read_as_written = sqlalchemy.make_url(address).database == path
+    return address if is_read_as_written else f"sqlite:///{path.replace('%', '%25')}"
+
+
+@functools.lru_cache(maxsize=64)  # every write to a file asks for it
 def file_that_opens(address: str) -> Path:
     """Return the file that SQLite opens for an address, which may write characters as codes.
 
