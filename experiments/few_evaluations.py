@@ -42,9 +42,9 @@ PAPER = "the paper's search"
 class AllTheWay(GuidedSampler):
     """Bold steps that are not shortened."""
 
-    def _decide(self, *args: Any) -> dict[str, Any]:
+    def _decide(self, *args: Any, **named: Any) -> dict[str, Any]:
         with mock.patch.object(sampler_module, "part_of_the_way", lambda best, *_: best):
-            return super()._decide(*args)
+            return super()._decide(*args, **named)
 
 
 class HedgesLate(GuidedSampler):

@@ -100,9 +100,9 @@ def looking(look: Callable[[Model, FloatArray], Sequence[FloatArray]]) -> type[G
         return (values, improvement) if values.max() > 0 else plain
 
     class Looking(GuidedSampler):
-        def _decide(self, *args: Any) -> dict[str, Any]:
+        def _decide(self, *args: Any, **named: Any) -> dict[str, Any]:
             with mock.patch.object(acquisition, "score", score):
-                return super()._decide(*args)
+                return super()._decide(*args, **named)
 
     return Looking
 

@@ -30,9 +30,8 @@ _SMALLEST = 1e-100  # what differs by less is the same; squares of smaller numbe
 _BLOCK_NUMBERS = 1 << 14  # covariances are built in blocks that stay in the cache
 # A log posterior within 1e-3 of its maximum is as good as the maximum.
 _TOLERANCE = {"ftol": 1e-7, "gtol": 1e-2}
-# Hyper-parameters are learned from at most this many observations, evenly picked: the cost grows
-# with the cube. Predictions rest on all observations; measured at 150 to 300, their errors are
-# larger by 1 % (one input) to 6 % (six) for it.
+# Hyper-parameters are learned from at most this many observations, evenly picked. Predictions rest
+# on all; measured at 150 to 300, their errors are larger by 1 % (one input) to 6 % (six) for it.
 _ENOUGH = 128
 # From so many observations on, hyper-parameters hardly change with one more of them.
 _MANY = 72
@@ -387,8 +386,7 @@ def _correlation(a: FloatArray, products: FloatArray, squared: FloatArray) -> Fl
 def _matern(squares: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Evaluate Matern 5/2 at squared scaled distances, in whose place r is written.
 
-    Also returns r, the distances times sqrt(5), and exp(-r). All is built in place: these arrays
-    are the largest there are.
+    Also returns r, the distances times sqrt(5), and exp(-r). These arrays are the largest.
     """
     squares *= 5
     r = np.sqrt(squares, out=squares)
