@@ -315,3 +315,46 @@ def test_a_bold_step_in_a_small_tree_leaves_out_what_is_not_active(seed):
 
     study.optimize(rp.objective(study, evaluate), n_trials=18)
     assert len(study.trials) == 18
+
+
+def deep(trial):
+    """A tree of three choices, one below the other; each is asked for under the last value."""
+    if trial.suggest_categorical("model", ["c", "b", "a"]) != "a":
+        return
+    if trial.suggest_categorical("kernel", ["y", "z", "x"]) != "x":
+        return
+    if trial.suggest_categorical("kind", ["u", "v", "w"]) == "w":
+        trial.suggest_float("p", 0, 1)
+
+
+@pytest.mark.parametrize("seed", [1, 4, 5])
+def test_every_value_of_a_choice_at_any_depth_is_tried_early(seed):
+    """The initial pool alone may leave values out, and nothing known would lead to them."""
+
+    def evaluate_deep(trial):
+        share = trial.suggest_float("share", 0, 1)
+        deep(trial)
+        luck = np.random.default_rng(trial.number).random((2, 500))
+        flaw = 0.2 if trial.params["model"] == "a" else 0.1  # the branch looks bad from outside
+        return rp.Evaluation(
+            {"error": luck[0] < flaw * share, "cost": 1 - share + flaw},
+            {"error": luck[1] < flaw * share},
+        )
+
+    study = rp.create_study(PROBLEM, seed=seed, safe={"model": "b", "share": 0.0})
+    study.optimize(rp.objective(study, evaluate_deep), n_trials=24)
+    tried = {value for trial in study.trials for value in trial.params.values()}
+    assert tried >= set("abcuvwxyz")
+    assert any("p" in trial.params for trial in study.trials)
+
+
+def test_only_choices_under_a_condition_are_looked_for():
+    space = {"model": CategoricalDistribution("abc"), "x": FloatDistribution(0, 1)}
+    flat = Space(space)
+    assert flat.untried_choices(np.array([[1 / 6, 0.5]])) == {}
+    configs = [{"model": "a", "kernel": "x"}, {"model": "b"}, {"model": "b"}]
+    tree = learned(configs, {**space, "kernel": CategoricalDistribution("xyz")})
+    points = np.array([tree.point(config) for config in configs])
+    (column,) = found = tree.untried_choices(points)
+    assert column == list(tree.distributions).index("kernel")
+    assert found[column] == pytest.approx([0.5, 5 / 6])

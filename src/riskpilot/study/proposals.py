@@ -9,6 +9,8 @@ from scipy.spatial import KDTree
 from riskpilot.common.arrays import FloatArray
 from riskpilot.study.space import Space, with_numbers
 
+Score = Callable[[FloatArray], FloatArray]
+
 # Proposals closer than this to an evaluated configuration would only repeat it.
 _SAME = 1e-4
 # How far, in how many directions and from how many places proposals are refined. Where there are
@@ -23,7 +25,7 @@ _BOLD_SHARE = 0.6
 
 
 def best_new_point(
-    value: Callable[[FloatArray], FloatArray],
+    value: Score,
     space: Space,
     cover: FloatArray,
     scores: FloatArray,
@@ -58,6 +60,31 @@ def best_new_point(
         look_around(candidates[np.argsort(-scores)[:starts]], scale, n)
     best: FloatArray = candidates[int(np.argmax(scores))]
     return best
+
+
+def at_untried_choices(
+    value: Score, space: Space, cover: FloatArray, scores: FloatArray, taken: FloatArray
+) -> tuple[Score, FloatArray]:
+    """Let only points count that have a choice nobody has tried, among choices under a condition.
+
+    Such a choice is active in few evaluations of the initial pool, and parameters may exist under
+    one of its values alone: nothing is known of them before it was tried. Returns the value and the
+    scores at the cover, as they are where everything was tried.
+    """
+    untried = space.untried_choices(taken)
+
+    def is_untried(points: FloatArray) -> npt.NDArray[np.bool_]:
+        found = np.zeros(len(points), dtype=bool)
+        for column, places in untried.items():
+            found |= np.isin(points[:, column], places)
+        return found
+
+    if not is_untried(cover).any():
+        return value, scores
+    return (
+        lambda points: np.where(is_untried(points), value(points), -np.inf),
+        np.where(is_untried(cover), scores, -np.inf),
+    )
 
 
 def part_of_the_way(best: FloatArray, space: Space, taken: FloatArray) -> FloatArray:

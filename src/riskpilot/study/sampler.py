@@ -44,7 +44,7 @@ from riskpilot.study.kept.trials import (
     trials_of,
     was_evaluated,
 )
-from riskpilot.study.proposals import best_new_point, part_of_the_way
+from riskpilot.study.proposals import Score, at_untried_choices, best_new_point, part_of_the_way
 from riskpilot.study.sampler_settings import check_settings
 from riskpilot.study.space import Space, from_unit, pool_size
 from riskpilot.study.storages import (
@@ -207,7 +207,8 @@ class GuidedSampler(BaseSampler):
                 # One worker at a time decides: the next one sees this proposal before it does.
                 with exclusive(study) as is_held:
                     others = [other for other in trials_of(study) if other.number != trial.number]
-                    proposal = self._decide(with_pending(fitted, others), problem, cover, rng)
+                    known = with_pending(fitted, others)
+                    proposal = self._decide(known, problem, cover, rng, trial.number)
                     set_trial_system_attr(study, trial, PROPOSAL_KEY, proposal)
                     # A worker that was stopped in here, or waited for its storage, may have lost
                     # its turn to another one, which did not see this proposal.
@@ -215,7 +216,12 @@ class GuidedSampler(BaseSampler):
                         return proposal
 
     def _decide(
-        self, known: Survey, problem: Problem, cover: FloatArray, rng: np.random.Generator
+        self,
+        known: Survey,
+        problem: Problem,
+        cover: FloatArray,
+        rng: np.random.Generator,
+        number: int,
     ) -> dict[str, Any]:
         """Find the configuration that a trial is to try; none where everything has been tried."""
         encode = known.space.encode
@@ -223,9 +229,15 @@ class GuidedSampler(BaseSampler):
         scores, value = acquisition.score(
             known.model, known.region, known.cover, strategy, known.cover_means
         )
-        best = best_new_point(
-            lambda p: value(encode(p)), known.space, cover, scores, known.tried, rng, known.front
-        )
+
+        def worth(points: FloatArray) -> FloatArray:
+            return value(encode(points))
+
+        space, tried = known.space, known.tried
+        score: Score = worth
+        if number % 2 == 0:  # choices may be many: what is known is followed in between
+            score, scores = at_untried_choices(worth, space, cover, scores, tried)
+        best = best_new_point(score, space, cover, scores, tried, rng, known.front)
         if best is None:
             return {}
         if acquisition.is_bold_step(known.model, known.region, strategy):

@@ -181,6 +181,16 @@ class Space:
         expected = ~np.isnan(self.branches.masked(np.nan_to_num(point, nan=0.5)))
         return bool((expected <= ~np.isnan(point)).all())
 
+    def untried_choices(self, points: FloatArray) -> dict[int, FloatArray]:
+        """Find the choices under a condition that no point has, as coordinates by column."""
+        rules = {} if self.branches is None else self.branches.rules
+        found = {
+            i: np.setdiff1d(_places(dist, len(dist.choices)), points[:, i])
+            for i, dist in enumerate(self.distributions.values())
+            if i in rules and isinstance(dist, CategoricalDistribution)
+        }
+        return {column: places for column, places in found.items() if len(places)}
+
     def cover(self, rng: np.random.Generator) -> FloatArray:
         """Make points that cover the space: all of a small discrete one, else Sobol points."""
         d = len(self.distributions)
