@@ -12,7 +12,7 @@ from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.common import one_thread
-from riskpilot.common.arrays import FloatArray
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.errors import StudyError
 from riskpilot.guarantee import (
     DOUBT,
@@ -44,7 +44,7 @@ from riskpilot.study.kept.trials import (
     trials_of,
     was_evaluated,
 )
-from riskpilot.study.proposals import Score, at_untried_choices, best_new_point, part_of_the_way
+from riskpilot.study.proposals import Score, at_untried_choices, best_new_point, bold_step
 from riskpilot.study.sampler_settings import check_settings
 from riskpilot.study.space import Space, from_unit, pool_size
 from riskpilot.study.storages import (
@@ -241,8 +241,12 @@ class GuidedSampler(BaseSampler):
         if best is None:
             return {}
         if acquisition.is_bold_step(known.model, known.region, strategy):
-            best = part_of_the_way(best, known.space, known.tried)
-        return known.space.config(best)
+
+            def may_pass(points: FloatArray) -> BoolArray:
+                return acquisition.may_pass(known.model, known.region, encode(points))
+
+            best = bold_step(best, score, may_pass, space, cover, tried, rng)
+        return space.config(best)
 
     def sample_independent(
         self,
