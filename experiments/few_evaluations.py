@@ -25,7 +25,7 @@ from riskpilot.bench.searches import SearchResult
 from riskpilot.bench.tasks import Task
 from riskpilot.bench.validation_sums import sum_validation
 from riskpilot.search import GUIDED
-from riskpilot.study import sampler as sampler_module
+from riskpilot.study import proposals
 from riskpilot.study.sampler import GuidedSampler
 
 OUT = Path(__file__).parent / "results" / "few_evaluations.json"
@@ -43,7 +43,7 @@ class AllTheWay(GuidedSampler):
     """Bold steps that are not shortened."""
 
     def _decide(self, *args: Any, **named: Any) -> dict[str, Any]:
-        with mock.patch.object(sampler_module, "part_of_the_way", lambda best, *_: best):
+        with mock.patch.object(proposals, "part_of_the_way", lambda best, *_: best):
             return super()._decide(*args, **named)
 
 

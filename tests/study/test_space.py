@@ -196,3 +196,22 @@ def test_what_decides_on_a_branch_is_not_moved_and_what_the_nearest_lacks_is_kep
     assert space.config(space.between(points[0], far, 0.6)) == {"layers": 3, "width": 0.8}
     half_way = space.config(space.between(points[1], far, 0.5))
     assert half_way == {"layers": 3, "width": pytest.approx(0.45)}
+
+
+@pytest.mark.parametrize("risk", [0.0, 0.05])
+@pytest.mark.parametrize("cost", [lambda x: 1 - x, lambda x: x, lambda x: (x - 0.4) ** 2])
+def test_a_search_that_can_gain_no_more_spreads(risk, cost):
+    draws = np.random.default_rng(0).random((2, 2000))
+
+    def evaluate(trial):
+        errors = draws < risk
+        x = trial.suggest_float("x", 0, 1)
+        return rp.Evaluation({"error": errors[0], "cost": cost(x)}, {"error": errors[1]})
+
+    study = rp.create_study(rp.Problem([rp.Risk("error", 0.2)], minimize="cost"), seed=0)
+    study.optimize(rp.objective(study, evaluate), n_trials=25)
+    places = np.sort([trial.params["x"] for trial in study.trials])
+    best = min(cost(x) for x in np.linspace(0, 1, 1025))
+    assert min(cost(x) for x in places) <= best + 1e-3
+    assert np.diff(places).max() < 0.15  # no part of the range is left out
+    assert (np.diff(places) < 0.005).sum() <= 8  # what is near an optimum inside is refined

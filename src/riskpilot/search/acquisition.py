@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from riskpilot.common.arrays import FloatArray
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.guarantee import Interval
 from riskpilot.search.choices import posterior_front
 from riskpilot.search.hypervolume import improvement_over
@@ -165,11 +165,22 @@ def _with_values(x: FloatArray, function: Score) -> tuple[FloatArray, Score]:
     return function(x), function
 
 
+def may_pass(model: Model, region: Sequence[Interval], x: FloatArray) -> BoolArray:
+    """Tell where the risks may still pass, optimistically; shape (n,) for ``x`` of (n, d)."""
+    means, stds = model.means_and_stds(x)
+    return _may_pass(region, means, stds)
+
+
+def _may_pass(region: Sequence[Interval], means: FloatArray, stds: FloatArray) -> BoolArray:
+    """Tell where the risks may still pass, from means and deviations, (n, c + 1) each."""
+    high = np.array([part.high for part in region])
+    allowed: BoolArray = np.all((means - _OPTIMISM * stds)[:, :-1] <= high, axis=1)
+    return allowed
+
+
 def _doubt(model: Model, region: Sequence[Interval], x: FloatArray) -> FloatArray:
     """Compute posterior deviations in units of the observed spread, where risks may still pass."""
     means, stds = model.means_and_stds(x)
-    high = np.array([part.high for part in region])
     spread = np.maximum(np.ptp(model.observations.values, axis=0), 1e-12)
     doubt: FloatArray = (stds / spread).max(axis=1)
-    allowed = (means[:, :-1] - _OPTIMISM * stds[:, :-1] <= high).all(axis=1)
-    return np.where(allowed, doubt, doubt - doubt.max() - 1.0)
+    return np.where(_may_pass(region, means, stds), doubt, doubt - doubt.max() - 1.0)

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial import KDTree
 
-from riskpilot.common.arrays import FloatArray
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.study.space import Space, with_numbers
 
 Score = Callable[[FloatArray], FloatArray]
@@ -20,9 +19,9 @@ _REFINED = ((0.05, 64, 4), (0.01, 64, 4))
 _CLIMBED = ((0.3, 32, 16), (0.1, 32, 16), (0.05, 32, 16), (0.01, 32, 16))
 # Evaluations on the front are starts as well; around all of them so many places are looked at.
 _AROUND, _AROUND_EACH, _ASIDE = 512, 8, 0.2
-# A bold step goes this share of the way, unless the whole way is shorter than this.
-_BOLD_SHARE = 0.6
-_SHORT = 0.1
+# A bold step goes this share of the way, and all of a way that is shorter than the second number.
+# It shows nothing new as near to an evaluation as the third.
+_BOLD_SHARE, _SHORT, _NEAR = 0.6, 0.1, 0.01
 
 
 def best_new_point(
@@ -74,7 +73,7 @@ def at_untried_choices(
     """
     untried = space.untried_choices(taken)
 
-    def is_untried(points: FloatArray) -> npt.NDArray[np.bool_]:
+    def is_untried(points: FloatArray) -> BoolArray:
         found = np.zeros(len(points), dtype=bool)
         for column, places in untried.items():
             found |= np.isin(points[:, column], places)
@@ -88,12 +87,41 @@ def at_untried_choices(
     )
 
 
+def bold_step(
+    best: FloatArray,
+    value: Score,
+    may_pass: Callable[[FloatArray], BoolArray],
+    space: Space,
+    cover: FloatArray,
+    taken: FloatArray,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Choose where to go as long as everything evaluated would pass, shape (d,).
+
+    ``best``: the best point by its ``value``. Where it lies next to an evaluation that seems to be
+    worth as much, such as the end of a range along which the free objective falls, nothing more is
+    to be gained there: what it seems to be worth is noise. The step then goes to the place that is
+    farthest from all evaluations, of those that may pass.
+    """
+    known = KDTree(space.encode(taken))
+    gaps, rows = known.query(space.encode(best[None]), p=np.inf)
+    if gaps[0] > _NEAR or value(taken[rows])[0] < value(best[None])[0]:
+        return part_of_the_way(best, space, taken)
+
+    def distance(points: FloatArray) -> FloatArray:
+        return np.where(may_pass(points), known.query(space.encode(points))[0], -1.0)
+
+    farthest = best_new_point(distance, space, cover, distance(cover), taken, rng)
+    return best if farthest is None else farthest
+
+
 def part_of_the_way(best: FloatArray, space: Space, taken: FloatArray) -> FloatArray:
     """Shorten a bold step: go part of the way from the nearest point that was tried, (d,).
 
     The end of a range says little about where between it and what is known a limit is reached.
     Where the way is short in every coordinate, the end is worth a look: parts of it would only come
-    closer and closer. Among more than a few parameters the step stays as it is.
+    closer and closer. A step that would end next to a point that was tried, and one among more than
+    a few parameters, stays as it is.
     """
     if len(space.distributions) > _FEW:
         return best
@@ -102,10 +130,11 @@ def part_of_the_way(best: FloatArray, space: Space, taken: FloatArray) -> FloatA
     if np.abs(with_numbers(best) - with_numbers(nearest)).max() < _SHORT:
         return best
     shorter = space.between(nearest, best, _BOLD_SHARE)
-    return shorter if _is_new(shorter[None], tree)[0] else best
+    gap = tree.query(with_numbers(shorter[None]), p=np.inf)[0][0]
+    return shorter if gap > _NEAR else best
 
 
-def _is_new(candidates: FloatArray, taken: KDTree) -> npt.NDArray[np.bool_]:
+def _is_new(candidates: FloatArray, taken: KDTree) -> BoolArray:
     """Tell which candidates differ from everything tried so far in some coordinate, (n,)."""
     gaps, _ = taken.query(with_numbers(candidates), p=np.inf, distance_upper_bound=2 * _SAME)
     return np.asarray(gaps > _SAME)

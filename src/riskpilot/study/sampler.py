@@ -12,7 +12,7 @@ from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.common import one_thread
-from riskpilot.common.arrays import FloatArray
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.errors import StudyError
 from riskpilot.guarantee import (
     DOUBT,
@@ -44,7 +44,7 @@ from riskpilot.study.kept.trials import (
     trials_of,
     was_evaluated,
 )
-from riskpilot.study.proposals import Score, at_untried_choices, best_new_point, part_of_the_way
+from riskpilot.study.proposals import Score, at_untried_choices, best_new_point, bold_step
 from riskpilot.study.sampler_settings import check_settings
 from riskpilot.study.space import Space, from_unit, pool_size
 from riskpilot.study.storages import (
@@ -208,8 +208,7 @@ class GuidedSampler(BaseSampler):
                 with exclusive(study) as is_held:
                     others = [other for other in trials_of(study) if other.number != trial.number]
                     known = with_pending(fitted, others)
-                    looks = trial.number % 2 == 0  # choices may be many: others wait no longer
-                    proposal = self._decide(known, problem, cover, rng, looks=looks)
+                    proposal = self._decide(known, problem, cover, rng, trial.number)
                     set_trial_system_attr(study, trial, PROPOSAL_KEY, proposal)
                     # A worker that was stopped in here, or waited for its storage, may have lost
                     # its turn to another one, which did not see this proposal.
@@ -222,13 +221,9 @@ class GuidedSampler(BaseSampler):
         problem: Problem,
         cover: FloatArray,
         rng: np.random.Generator,
-        *,
-        looks: bool,
+        number: int,
     ) -> dict[str, Any]:
-        """Find the configuration that a trial is to try; none where everything has been tried.
-
-        ``looks``: whether it is to look at choices that nobody has tried.
-        """
+        """Find the configuration that a trial is to try; none where everything has been tried."""
         encode = known.space.encode
         strategy = without_limits(self._strategy) if problem.has_open_limits else self._strategy
         scores, value = acquisition.score(
@@ -240,14 +235,18 @@ class GuidedSampler(BaseSampler):
 
         space, tried = known.space, known.tried
         score: Score = worth
-        if looks:
+        if number % 2 == 0:  # choices may be many: what is known is followed in between
             score, scores = at_untried_choices(worth, space, cover, scores, tried)
         best = best_new_point(score, space, cover, scores, tried, rng, known.front)
         if best is None:
             return {}
         if acquisition.is_bold_step(known.model, known.region, strategy):
-            best = part_of_the_way(best, known.space, known.tried)
-        return known.space.config(best)
+
+            def may_pass(points: FloatArray) -> BoolArray:
+                return acquisition.may_pass(known.model, known.region, encode(points))
+
+            best = bold_step(best, score, may_pass, space, cover, tried, rng)
+        return space.config(best)
 
     def sample_independent(
         self,
