@@ -33,6 +33,7 @@ MADE_UP: dict[str, Callable[[int], Task]] = {
     "curved, d = 1": partial(few.curved, d=1, n_risks=1),
     "curved, d = 2, two risks": partial(few.curved, d=2, n_risks=2),
     "curved, d = 3": partial(few.curved, d=3, n_risks=1),
+    "large samples, d = 1": few.large,
     "hardly safe, d = 1": few.hardly_safe,
     "abstaining, d = 2, two risks": few.abstaining,
 }
@@ -47,14 +48,20 @@ class AllTheWay(GuidedSampler):
             return super()._decide(*args, **named)
 
 
-class HedgesLate(GuidedSampler):
-    """No hedge against optimistic validation before the fourth evaluation for each parameter."""
+def hedging(when: Callable[[int, int], bool]) -> type[GuidedSampler]:
+    """A sampler that hedges against optimistic validation now and then, and else trusts it.
 
-    def _survey(self, trials: Any, problem: Any, space: Any, *rest: Any, **named: Any) -> Any:
-        found = super()._survey(trials, problem, space, *rest, **named)
-        if len(found.whole) >= 4 * len(space.distributions):
-            return found
-        return replace(found, region=[replace(part, trust=1.0) for part in found.region])
+    ``when``: whether it does, from the number of evaluations and of parameters.
+    """
+
+    class Hedging(GuidedSampler):
+        def _survey(self, trials: Any, problem: Any, space: Any, *rest: Any, **named: Any) -> Any:
+            found = super()._survey(trials, problem, space, *rest, **named)
+            if when(len(found.whole), len(space.distributions)):
+                return found
+            return replace(found, region=[replace(part, trust=1.0) for part in found.region])
+
+    return Hedging
 
 
 def larger_pool(d: int, n_trials: int) -> int:
@@ -65,7 +72,8 @@ def larger_pool(d: int, n_trials: int) -> int:
 WAYS = {
     "default": Search(),
     "bold steps all the way": Search(sampler=AllTheWay),
-    "a late hedge": Search(sampler=HedgesLate),
+    "a late hedge": Search(sampler=hedging(lambda n, d: n >= 4 * d)),
+    "a hedge in every third proposal": Search(sampler=hedging(lambda n, d: n % 3 == 2)),
     "larger pools": Search(pool=larger_pool),
     "no caution": Search(replace(GUIDED, caution=0.0)),
     "all noise is its own": Search(replace(GUIDED, own_noise=1.0)),

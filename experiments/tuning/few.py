@@ -19,8 +19,24 @@ Population = Callable[[Config], dict[str, float]]
 
 def curved(seed: int, d: int, n_risks: int) -> Task:
     """A smooth task whose parameters do all they do near one of their ends."""
-    task = tasks.synthetic(d, n_risks, seed=seed)
-    power = (0.25, 0.5, 2.0, 4.0)[seed % 4]
+    task = _bent(tasks.synthetic(d, n_risks, seed=seed), (0.25, 0.5, 2.0, 4.0)[seed % 4])
+    return replace(
+        task,
+        cells=list(task.cells)[::2],
+        n_trials={1: 10, 2: 15, 3: 50}[d],
+        n_startup_trials={1: 5, 2: 7, 3: 15}[d],
+    )
+
+
+def large(seed: int) -> Task:
+    """A smooth task of one parameter with so many examples that little is left to chance."""
+    task = tasks.synthetic(seed=seed, n_validation=10_000, n_held_out=20_000)
+    bent = _bent(task, (0.5, 1.0, 1.0, 2.0)[seed % 4])
+    return replace(bent, n_trials=15, n_startup_trials=7)
+
+
+def _bent(task: Task, power: float) -> Task:
+    """Take a power of the parameters of a task, which lie between 0 and 1."""
 
     def bent(config: Config, by: float = power) -> Config:
         return {name: value**by for name, value in config.items()}
@@ -29,9 +45,6 @@ def curved(seed: int, d: int, n_risks: int) -> Task:
     assert population is not None
     return replace(
         task,
-        cells=list(task.cells)[::2],
-        n_trials={1: 10, 2: 15, 3: 50}[d],
-        n_startup_trials={1: 5, 2: 7, 3: 15}[d],
         losses=lambda split, config: task.losses(split, bent(config)),
         free=lambda split, config, rows: task.free(split, bent(config), rows),
         grid=None if task.grid is None else [bent(config, 1 / power) for config in task.grid],

@@ -40,6 +40,7 @@ def test_every_way_is_measured_at_all_and_half_of_the_evaluations():
 WHERE_IT_MATTERS = {
     "bold steps all the way": ("curved, d = 1", 3, -1),
     "a late hedge": ("curved, d = 1", 0, 0),
+    "a hedge in every third proposal": ("curved, d = 1", 0, 0),
     "larger pools": ("abstaining, d = 2, two risks", 0, 1),
     "no caution": ("abstaining, d = 2, two risks", 0, 0),
     "all noise is its own": ("hardly safe, d = 1", 0, 1),
