@@ -179,7 +179,12 @@ def test_on_a_server_a_new_study_may_go_beside_other_tables() -> None:
     check_tables("postgresql+psycopg://nobody@127.0.0.1:1/db", existing=False)
 
 
-def test_a_name_that_an_address_would_cut_is_refused_before_a_file_is_made(tmp_path):
-    with pytest.raises(rp.StudyError, match="without '\\?'"):
-        rp.create_study(rp.Problem([rp.Risk("error", 0.2)], "cost"), storage=tmp_path / "q?x.db")
+@pytest.mark.parametrize(
+    ("name", "words"), [("q?x.db", "without '\\?'"), ("{x}.db", "braces"), ("}.db", "braces")]
+)
+def test_a_name_that_an_address_would_change_is_refused_before_a_file_is_made(
+    tmp_path, name, words
+):
+    with pytest.raises(rp.StudyError, match=words):
+        rp.create_study(rp.Problem([rp.Risk("error", 0.2)], "cost"), storage=tmp_path / name)
     assert not list(tmp_path.iterdir())

@@ -215,3 +215,40 @@ def test_a_search_that_can_gain_no_more_spreads(risk, cost):
     assert min(cost(x) for x in places) <= best + 1e-3
     assert np.diff(places).max() < 0.15  # no part of the range is left out
     assert (np.diff(places) < 0.005).sum() <= 8  # what is near an optimum inside is refined
+
+
+@pytest.mark.parametrize(
+    "risk",
+    [
+        lambda x: 0.05 if 0.05 < x < 0.45 else 1.0,
+        lambda x: 0.05 if 0.05 < x < 0.45 else 0.3 - 0.05 * x,
+        lambda x: 0.05 if 0.6 < x < 0.7 else 0.3,
+    ],
+    ids=["it fails elsewhere", "risks fall towards one end", "a small window"],
+)
+def test_a_search_without_a_safe_start_finds_what_its_surrogates_do_not_show(risk):
+    """All evaluations at first have about the same risk, and the cost falls towards one end."""
+    draws = np.random.default_rng(0).random(1000)
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        return rp.Evaluation({"error": draws < risk(x), "cost": 1 - x})
+
+    problem = rp.Problem([rp.Risk("error", 0.15)], minimize="cost")
+    study = rp.create_study(problem, seed=0, n_calibration=1000)
+    study.optimize(rp.objective(study, evaluate), n_trials=20)
+    assert any(risk(trial.params["x"]) == 0.05 for trial in study.trials[:15])
+
+
+def test_a_search_of_what_cannot_be_found_looks_everywhere():
+    study = rp.create_study(
+        rp.Problem([rp.Risk("error", 0.15)], minimize="cost"), seed=0, n_calibration=1000
+    )
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        return rp.Evaluation({"error": np.arange(1000) % 10 < 3, "cost": 1 - x})
+
+    study.optimize(rp.objective(study, evaluate), n_trials=20)
+    places = np.sort([trial.params["x"] for trial in study.trials])
+    assert np.diff(places).max() < 0.2

@@ -46,7 +46,7 @@ def show_status(console: Console, status: Status) -> None:
     states = ", ".join(f"{n} {name}" for name, n in status.states.items() if n) or "none yet"
     terminal.say(console, f"Study {status.study}", "bold")
     terminal.say(console, status.problem)
-    terminal.say(console, f"Trials: {states}; {_duration(status.seconds)} of evaluation")
+    terminal.say(console, f"Trials: {states}; {_duration(status.seconds)} in trials")
     if status.left_out:
         terminal.say(console, left_out_in_words(status.left_out))
     terminal.say(

@@ -6,6 +6,7 @@ Objectives are columns: the c risks in the problem's order, then the free object
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.spatial import KDTree
 
 from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.guarantee import Interval
@@ -26,6 +27,8 @@ _SAFE = 1.0
 _MEDIAN_GAP = 0.2929
 # Looking for a safer one is worth an evaluation when it may be safer by this much.
 _SAFER = 0.3
+# Where the safest evaluation misses what passes by so many standard errors, it will not pass.
+_HOPELESS = 3.0
 
 
 def risk_excess(model: Model, x: FloatArray, region: Sequence[Interval]) -> FloatArray:
@@ -61,6 +64,15 @@ def novelty(observations: Observations) -> Score:
         return new
 
     return chance
+
+
+def remoteness(observations: Observations) -> Score:
+    """Make the function that gives the distance to the nearest evaluation, finished or under way.
+
+    It returns shape (n,) for x of shape (n, d).
+    """
+    known = KDTree(np.vstack([observations.x, observations.pending]))
+    return lambda x: np.asarray(known.query(x)[0])
 
 
 def safety(model: Model, region: Sequence[Interval], means: FloatArray) -> tuple[float, float]:
@@ -111,7 +123,9 @@ def score(
     ``x``: points that cover the space, (n, d); they fix the reference point and show whether the
     improvement is flat. ``means``: the posterior means there, where they are known already. With
     ``safe_first``, a safe configuration comes before everything else as long as there may be a
-    safer one; where there is none, the target moves up to what there is. With ``bold``, as long as
+    safer one, and as long as nothing evaluated has a chance to pass; then every second evaluation
+    goes where nothing was evaluated, since surrogates may not show where risks are low. Where there
+    is no safer one, the target moves up to what there is. With ``bold``, as long as
     everything evaluated is expected to pass, values count as optimistic: nothing has shown yet
     where the limits lie, and means fall back to what is known far from it. Where the means promise
     no improvement anywhere, optimistic values are tried, and at last the least certain place that
@@ -125,7 +139,9 @@ def score(
     if strategy.safe_first:
         evaluated, anywhere = safety(model, region, means)
         if evaluated > -_SAFE:
-            if anywhere < evaluated - _SAFER:
+            if evaluated > _HOPELESS and len(model.evaluated) % 2:
+                return _with_values(x, remoteness(model.observations))
+            if evaluated > _HOPELESS or anywhere < evaluated - _SAFER:
                 return _with_values(x, lambda at: -risk_excess(model, at, region))
             lift = evaluated + _SAFE
     transform = strategy.scale(region, lift)

@@ -57,7 +57,7 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
     space = space_of(done.trials)
     if len(done.trials) < 2 or not space:
         raise StudyError(
-            f"warm_start learns from finished trials with parameters, but the study "
+            f"warm_start learns from two or more finished trials with parameters, but the study "
             f"{earlier.study_name!r} has {len(done.trials)}. Leave warm_start out."
         )
     validation = validation_of(problem, done.records)

@@ -102,6 +102,11 @@ def _open(address: str, times: "_Times", *, wait: bool, existing: bool) -> str |
                 f"A database of a study is named without '?', behind which an address has its "
                 f"settings, but the file is {hide_password(address)!r}. Give it another name."
             )
+        if "{" in address or "}" in address:
+            raise StudyError(
+                f"A database of a study is named without braces, which Optuna reads as something "
+                f"to fill in, but the file is {hide_password(address)!r}. Give it another name."
+            )
         from riskpilot.study.storages.sql import address_of_file  # it loads SQLAlchemy
 
         address = address_of_file(address)
