@@ -119,9 +119,9 @@ class Status:
     ``states``: how many trials are in each state; ``left_out``: the numbers of finished trials that
     carry no losses, or a free objective that is too large, and cannot be selected; ``seconds``: the
     time that all trials took together, with their proposals; ``running``: the trials under way,
-    longest first; ``heartbeats``: whether the storage knows which of them are alive; ``spent``: the shares of
-    delta used so far; ``outlook``: what one more evaluation is expected to bring, where the search
-    can tell; ``racing``: what races saved, where some trial was stopped.
+    longest first; ``heartbeats``: whether the storage knows which of them are alive; ``spent``: the
+    shares of delta used so far; ``outlook``: what one more evaluation is expected to bring, where
+    the search can tell; ``racing``: what races saved, where some trial was stopped.
     """
 
     study: str
