@@ -1,6 +1,6 @@
 """Where to evaluate next, as functions of arrays: surrogates, hypervolume, strategies, scores."""
 
-from riskpilot.search.acquisition import has_safe, score
+from riskpilot.search.acquisition import has_passing, score
 from riskpilot.search.choices import Front, Reference, Scale, guided_reference
 from riskpilot.search.hypervolume import hypervolume_improvement
 from riskpilot.search.model import (
@@ -57,7 +57,7 @@ __all__ = [
     "foretold",
     "foretold_number",
     "guided_reference",
-    "has_safe",
+    "has_passing",
     "hypervolume_improvement",
     "is_odd_order",
     "is_worth_finishing",

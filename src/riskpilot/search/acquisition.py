@@ -85,12 +85,12 @@ def safety(model: Model, region: Sequence[Interval], means: FloatArray) -> tuple
     return float(evaluated), float(anywhere)
 
 
-def has_safe(region: Sequence[Interval], values: FloatArray) -> bool:
-    """Tell whether an evaluation is safe: its risks lie a standard error below what passes.
+def has_passing(region: Sequence[Interval], values: FloatArray) -> bool:
+    """Tell whether an evaluation is expected to pass.
 
     ``values``: what evaluations showed, shape (n, c + 1).
     """
-    return bool((misses(region, values) < -_SAFE).any())
+    return bool((misses(region, values) < 0).any())
 
 
 def is_bold_step(model: Model, region: Sequence[Interval], strategy: Strategy) -> bool:

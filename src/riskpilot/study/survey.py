@@ -19,7 +19,7 @@ from riskpilot.search import (
     Observations,
     Strategy,
     fit_model,
-    has_safe,
+    has_passing,
     representative_rows,
     values_and_variances,
 )
@@ -143,8 +143,8 @@ def survey(
     )
     region = region_of(validation, n_calibration_of(whole, None))
     before = None if earlier is None else earlier.surrogates
-    # Who has nothing safe has to look where nothing was evaluated.
-    caution = float(strategy.caution) if has_safe(region, values) else 0.0
+    # Who has nothing that would pass has to look where nothing was evaluated.
+    caution = float(strategy.caution) if has_passing(region, values) else 0.0
     model = fit_model(observations, before, caution=caution, at_checkpoints=True)
     return Survey(
         space,
