@@ -57,6 +57,7 @@ from riskpilot.common.strict_json import (
 )
 from riskpilot.common.threads import one_thread
 from riskpilot.common.time_limit import TimeLimitError, within
+from riskpilot.common.unwarned import unwarned
 from riskpilot.common.whole_files import reason_of, replacing, write_whole
 
 __all__ = [
@@ -120,6 +121,7 @@ __all__ = [
     "shown_steps",
     "text",
     "unusable_address",
+    "unwarned",
     "whole",
     "within",
     "without_password",

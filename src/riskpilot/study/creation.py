@@ -2,7 +2,6 @@
 
 import logging
 import sys
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 
-from riskpilot.common import plain_configs, shown_safely
+from riskpilot.common import plain_configs, shown_safely, unwarned
 from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import MOST_EXAMPLES, is_whole
 from riskpilot.problem import Problem
@@ -230,8 +229,7 @@ def _write(
     """Write into a new study what makes it one of riskpilot's; ``first``: what is tried first."""
     write_settings(study, seed, None if n_calibration is None else int(n_calibration))
     write_problem(study, problem)  # a study that has its problem has its settings, too
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+    with unwarned(optuna.exceptions.ExperimentalWarning):
         study.set_metric_names([*(risk.title for risk in problem.risks), problem.minimize])
     if first is not None:
         study.enqueue_trial(first, user_attrs={SAFE_KEY: True})

@@ -1,6 +1,5 @@
 """Certificates computed again from losses, or from the study that they were made of."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -9,6 +8,7 @@ import numpy as np
 import optuna
 from optuna.trial import FrozenTrial
 
+from riskpilot.common import unwarned
 from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import CertificateError, RiskpilotError, StudyError
 from riskpilot.guarantee import (
@@ -195,8 +195,7 @@ def _smooth(
 ) -> FloatArray | None:
     """Smooth the risks over a search space as JSON."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Optuna warns of choices that are lists
+        with unwarned():  # Optuna warns of choices that are lists
             return smoothed_risks(space_from_json(space), configs, validation)
     except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise CertificateError(

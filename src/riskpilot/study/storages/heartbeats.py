@@ -5,13 +5,13 @@ no heartbeats, so that only the time since a trial began can say that its worker
 """
 
 import contextlib
-import warnings
 
 import optuna
 from optuna.exceptions import ExperimentalWarning, UpdateFinishedTrialError
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 
+from riskpilot.common import unwarned
 from riskpilot.study.storages.journal import Journal
 from riskpilot.study.storages.locks import exclusive
 from riskpilot.study.storages.optuna_internals import (
@@ -42,8 +42,7 @@ def fail_silent_trials(study: optuna.Study) -> None:
     worker does not live, no other follows. So only the clock of the database counts, and it does
     not matter whether those of the workers agree.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)
+    with unwarned(ExperimentalWarning):
         optuna.storages.fail_stale_trials(study)
     storage = storage_of(study)
     sql = sql_storage_of(storage)

@@ -3,7 +3,6 @@
 import functools
 import logging
 import time
-import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ import optuna
 from optuna.exceptions import ExperimentalWarning, StorageInternalError
 from optuna.storages import BaseStorage, RDBStorage
 
-from riskpilot.common import other_than_file
+from riskpilot.common import other_than_file, unwarned
 from riskpilot.errors import RiskpilotError, StudyError, raise_alone, shown
 from riskpilot.study.storages.addresses import (
     JOURNAL_FILES,
@@ -258,8 +257,7 @@ def _open_database(address: str, times: _Times, *, wait: bool, existing: bool) -
     )
 
     def opened() -> RDBStorage:
-        with opening_errors(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ExperimentalWarning)
+        with opening_errors(), unwarned(ExperimentalWarning):
             check_tables(address, existing=existing)
             return _storage_class(address)(
                 address,

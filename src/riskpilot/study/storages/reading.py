@@ -2,7 +2,6 @@
 
 import functools
 import json
-import warnings
 from collections.abc import Container
 from datetime import UTC, datetime
 
@@ -10,6 +9,7 @@ import optuna
 from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
 from optuna.trial import FrozenTrial, TrialState
 
+from riskpilot.common import unwarned
 from riskpilot.errors import RiskpilotError, StudyError, shown
 
 # What the parts of a damaged trial raise where Optuna reads them.
@@ -53,8 +53,7 @@ def read_distribution(written: str) -> BaseDistribution:
     Optuna mends a range that it would not have written: it rounds an end, or takes true for 1, and
     nothing for false. Such a range was changed from outside, so that a `ValueError` refuses it.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what Optuna warns of here is refused
+    with unwarned():  # what Optuna warns of here is refused
         found = json_to_distribution(written)
     rewritten = distribution_to_json(found)
     is_mended = not isinstance(getattr(found, "log", False), bool)
