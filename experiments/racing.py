@@ -3,13 +3,14 @@
 Every task is searched with whole evaluations and with races, which stop an evaluation whose side is
 clear. Both are tested on the same data. What counts is the free objective on test, as a multiple of
 that of whole evaluations: with as many trials, and with a given share of the examples that whole
-evaluations take. Choices were made on the tasks for tuning; the others only report.
+evaluations take. Beside them stands what takes no race: as many whole evaluations, each on a share
+of the validation examples. Choices were made on the tasks for tuning; the others only report.
 """
 
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from experiments.ratios import Outcomes, ratios, run_all, tested, write_table
 from experiments.runs import Setting, loaded, read_options
 from riskpilot.bench import cells
 from riskpilot.bench.tasks import Task
-from riskpilot.bench.tasks.task import Config
+from riskpilot.bench.tasks.task import Config, Losses, Split
+from riskpilot.common.arrays import Places
 from riskpilot.problem import Problem
 
 OUT = Path(__file__).parent / "results" / "racing.json"
@@ -51,6 +53,25 @@ class Found:
     outcomes: Outcomes
     share: float
     trials: float
+
+
+def on_fewer(task: Task, share: float, seed: int) -> Task:
+    """Return the task with a share of its validation examples, drawn at random."""
+    k = task.size["validation"]
+    kept = np.sort(np.random.default_rng(seed).permutation(k)[: round(share * k)])
+
+    def losses(split: Split, config: Config) -> Losses:
+        every = task.losses(split, config)
+        if split != "validation":
+            return every
+        return {name: values[kept] for name, values in every.items()}
+
+    def free(split: Split, config: Config, rows: Places | None) -> float:
+        if split == "validation":
+            rows = kept if rows is None else kept[rows]
+        return task.free(split, config, rows)
+
+    return replace(task, size={**task.size, "validation": len(kept)}, losses=losses, free=free)
 
 
 def blocks_of(task: Task, config: Config, order: np.ndarray[Any, Any]) -> Iterator[dict[str, Any]]:
@@ -119,6 +140,10 @@ def outcomes(setting: Setting) -> Found:
         way: tested(task, problem, [step.config for step in steps if step.whole], splits)
         for way, steps in ways.items()
     }
+    fewer = on_fewer(task, SHARES[0], setting.seed)
+    steps = searched(fewer, problem, m, setting.seed, race=False)
+    way = f"whole, on {SHARES[0]:.0%} of the examples"
+    found[way] = tested(fewer, problem, [step.config for step in steps], splits)
     return Found(found, race[:n][-1].n_examples / budget, len(race) / n)
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from experiments import racing, warm_start
@@ -43,3 +44,18 @@ def test_a_misleading_version_is_the_task_turned_round():
     assert turned.free("validation", here, None) == pytest.approx(
         TASK.free("validation", there, None), abs=0.05
     )
+
+
+def test_a_task_on_fewer_examples_keeps_some_for_validation_and_all_that_are_held_out():
+    task = synthetic(n_validation=100)
+    fewer = racing.on_fewer(task, 0.4, seed=0)
+    x = {"x1": 0.5}
+    every, some = (one.losses("validation", x)["risk1"] for one in (task, fewer))
+    assert fewer.size == {"validation": 40, "held_out": 10_000}
+    kept = np.sort(np.random.default_rng(0).permutation(100)[:40])
+    assert (some == every[kept]).all()
+    assert fewer.free("validation", x, None) == task.free("validation", x, kept)
+    assert fewer.free("validation", x, np.array([0, 1])) == task.free("validation", x, kept[:2])
+    held_out = (one.losses("held_out", x)["risk1"] for one in (task, fewer))
+    assert np.array_equal(*held_out)
+    assert fewer.free("held_out", x, None) == task.free("held_out", x, None)

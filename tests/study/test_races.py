@@ -248,7 +248,7 @@ def test_a_race_with_more_trials_than_are_fitted_is_searched_on():
     others = [t for t in study.trials if t.number != 11]
     space = rp.study.Space(study.trials[0].distributions)
     cover = space.cover(np.random.default_rng(0))
-    fitted = study.sampler._survey(others, PROBLEM, space, cover, most=6)
+    fitted = study.sampler._survey(study, others, PROBLEM, space, cover, most=6)
     assert len(fitted.model.observations.x) == 6
     assert len(fitted.tried) == 11
 

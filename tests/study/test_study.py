@@ -340,6 +340,17 @@ def test_suggested_limits_are_the_range_of_the_pool_and_the_smallest_that_would_
     assert "can be expected to pass" in str(suggestion)
 
 
+def test_a_sampler_of_ones_own_knows_the_calibration_sample_that_the_study_was_told_of():
+    """Without it a search aims at what passes with as few examples as validation has."""
+
+    def proposed(**settings):
+        sampler = rp.GuidedSampler(PROBLEM, seed=0, **settings)
+        study = rp.create_study(PROBLEM, seed=0, sampler=sampler, n_calibration=30_000)
+        return [trial.params for trial in run(study, without_calibration, 8).trials]
+
+    assert proposed() == proposed(n_calibration=30_000) != proposed(n_calibration=300)
+
+
 def test_suggestions_do_not_depend_on_calibration_losses():
     def other(trial):
         return rp.Evaluation(evaluate(trial).validation, {"error": np.ones(300, dtype=bool)})

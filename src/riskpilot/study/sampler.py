@@ -3,6 +3,7 @@
 import itertools
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ from riskpilot.search import (
     uniform,
     without_limits,
 )
-from riskpilot.study.kept.attributes import problem_of, settings_of
+from riskpilot.study.kept.attributes import problem_of, stated_calibration
 from riskpilot.study.kept.earlier import Earlier, earlier_of
 from riskpilot.study.kept.trials import (
     PROPOSAL_KEY,
@@ -91,7 +92,7 @@ class GuidedSampler(BaseSampler):
         The choices that make up the search; `PAPER` follows the paper to the letter.
     n_calibration : int, optional
         The number of calibration examples, for evaluations that do not bring their losses. By
-        default it is taken to be the number of validation examples.
+        default it is what `create_study` was told, or else the number of validation examples.
 
     Raises
     ------
@@ -202,7 +203,7 @@ class GuidedSampler(BaseSampler):
             others = [other for other in trials if other.number != trial.number]
             space = branched_space(others, search_space, earlier)
             cover = space.cover(rng)
-            fitted = self._survey(others, problem, space, cover, earlier)
+            fitted = self._survey(study, others, problem, space, cover, earlier)
             while True:
                 # One worker at a time decides: the next one sees this proposal before it does.
                 with exclusive(study) as is_held:
@@ -287,7 +288,7 @@ class GuidedSampler(BaseSampler):
         space = branched_space(trials, search_space, earlier)
         cover = space.cover(np.random.default_rng(self._seed))
         with one_thread():  # as in proposals, which may use what is learned here
-            fitted = self._survey(trials, problem, space, cover, earlier)
+            fitted = self._survey(study, trials, problem, space, cover, earlier)
         known = (fitted.region, fitted.cover_means, fitted.model.observations.values)
         reference = self._strategy.reference(*known)
         if not np.isfinite(reference).all():  # soft edges: draw where the paper's would be
@@ -323,11 +324,13 @@ class GuidedSampler(BaseSampler):
             earlier = unless_misled(earlier_of(study), trials)
             space = branched_space(trials, search_space, earlier)
             cover = space.cover(np.random.default_rng(self._seed))
-            known = with_pending(self._survey(trials, problem, space, cover, earlier), trials)
+            fitted = self._survey(study, trials, problem, space, cover, earlier)
+            known = with_pending(fitted, trials)
             return outlook(known.model, known.region, known.cover, self._strategy, known.whole)
 
     def _survey(
         self,
+        study: optuna.Study,
         trials: Sequence[FrozenTrial],
         problem: Problem,
         space: Space,
@@ -336,14 +339,17 @@ class GuidedSampler(BaseSampler):
         most: int = MOST_OBSERVATIONS,
     ) -> Survey:
         """Fit surrogates to at most so many finished trials, and find the region of interest."""
-        strategy = self._strategy
-        return survey(trials, problem, space, cover, self._region, strategy, most, earlier)
+        region = partial(self._region, stated=stated_calibration(study))
+        return survey(trials, problem, space, cover, region, self._strategy, most, earlier)
 
-    def _region(self, validation: ValidationLosses, n_calibration: int | None) -> list[Interval]:
-        """Compute the region of interest, for as many calibration examples as evaluations bring."""
+    def _region(
+        self, validation: ValidationLosses, n_calibration: int | None, stated: int | None = None
+    ) -> list[Interval]:
+        """Compute the region of interest, for the calibration examples that evaluations bring, or
+        for the sampler's own number of them, or for what the study was told."""
         return region_of(
             validation,
-            n_calibration or self._n_calibration,
+            n_calibration or self._n_calibration or stated,
             region_family=self._strategy.region_family,
             delta_prime=self._delta_prime,
             trust=self._trust,
@@ -365,8 +371,7 @@ class GuidedSampler(BaseSampler):
 
 def sampler_for(study: optuna.Study, problem: Problem, seed: int) -> GuidedSampler:
     """Make the default sampler of a study, as its stored settings say."""
-    n_calibration = settings_of(study).get("n_calibration")
-    return GuidedSampler(problem, seed=seed, n_calibration=n_calibration)
+    return GuidedSampler(problem, seed=seed, n_calibration=stated_calibration(study))
 
 
 def _enough(trials: Iterable[FrozenTrial]) -> bool:

@@ -146,6 +146,19 @@ def settings_of(study: optuna.Study) -> Mapping[str, Any]:
     return _settings(study, attributes_of(study))
 
 
+def stated_calibration(study: optuna.Study) -> int | None:
+    """Return how many calibration examples a study was told of, None where it was not.
+
+    Settings are written once, and a search asks before every proposal, so that they are kept.
+    """
+    if study not in _stated and (settings := settings_of(study)):
+        _stated[study] = settings["n_calibration"]
+    return _stated.get(study)
+
+
+_stated: weakref.WeakKeyDictionary[optuna.Study, int | None] = weakref.WeakKeyDictionary()
+
+
 def _settings(study: optuna.Study, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the settings among the attributes of a study, as they were written."""
     stored = attributes.get(SETTINGS_KEY)
