@@ -26,7 +26,7 @@ def test_races_are_compared_with_whole_evaluations(small):
     (row,) = racing.summary([setting], [found])
     assert row["ratio"]["whole"] == 1
     assert row["ratio"].keys() == row["empty"].keys()
-    assert len(row["ratio"]) == 2 + len(racing.SHARES)
+    assert len(row["ratio"]) == 3 + len(racing.SHARES)
 
 
 def test_warm_starts_are_compared_with_cold_ones(small):
