@@ -27,6 +27,8 @@ _SAFE = 1.0
 _MEDIAN_GAP = 0.2929
 # Looking for a safer one is worth an evaluation when it may be safer by this much.
 _SAFER = 0.3
+# Something nearly passes that misses what passes by fewer standard errors than this.
+_NEARLY = 2.0
 # Where the safest evaluation misses what passes by so many standard errors, it will not pass.
 _HOPELESS = 3.0
 
@@ -85,12 +87,15 @@ def safety(model: Model, region: Sequence[Interval], means: FloatArray) -> tuple
     return float(evaluated), float(anywhere)
 
 
-def has_passing(region: Sequence[Interval], values: FloatArray) -> bool:
+def has_passing(
+    region: Sequence[Interval], values: FloatArray, *, knows_safe: bool = False
+) -> bool:
     """Tell whether an evaluation is expected to pass.
 
-    ``values``: what evaluations showed, shape (n, c + 1).
+    ``values``: what evaluations showed, shape (n, c + 1). ``knows_safe``: whether one of them was
+    known to be safe beforehand; then it is enough that one nearly passes.
     """
-    return bool((misses(region, values) < 0).any())
+    return bool((misses(region, values) < (_NEARLY if knows_safe else 0.0)).any())
 
 
 def is_bold_step(model: Model, region: Sequence[Interval], strategy: Strategy) -> bool:

@@ -48,7 +48,7 @@ class Strategy:
     caution : float, default 2.0
         How risky a configuration is expected to be that is unlike all evaluated ones: by so many
         standard deviations of the evaluated risks more than their mean. It counts as soon as an
-        evaluation is expected to pass.
+        evaluation is expected to pass, or nearly so where a safe configuration was named.
     own_noise : float, default 0.15
         The share of an evaluation's noise that is its own. The rest it has in common with its
         neighbours, which see the same examples, so that differences between them are known better

@@ -23,6 +23,7 @@ from riskpilot.search import (
     representative_rows,
     values_and_variances,
 )
+from riskpilot.study.kept.attributes import SAFE_KEY
 from riskpilot.study.kept.earlier import Earlier
 from riskpilot.study.kept.records import Record, record_of, validation_of
 from riskpilot.study.kept.remembered import Remembered
@@ -143,8 +144,11 @@ def survey(
     )
     region = region_of(validation, n_calibration_of(whole, None))
     before = None if earlier is None else earlier.surrogates
-    # Who has nothing that would pass has to look where nothing was evaluated.
-    caution = float(strategy.caution) if has_passing(region, values) else 0.0
+    # Who has nothing that would pass has to look where nothing was evaluated, unless a
+    # configuration that was named as safe shows where to look.
+    knows_safe = any(SAFE_KEY in trial.user_attrs for trial in done)
+    cautious = has_passing(region, values, knows_safe=knows_safe)
+    caution = float(strategy.caution) if cautious else 0.0
     model = fit_model(observations, before, caution=caution, at_checkpoints=True)
     return Survey(
         space,
