@@ -305,3 +305,17 @@ def test_an_optuna_journal_shared_by_threads_keeps_every_trial(tmp_path):
     )
     assert len(finished(study)) == 8
     assert isinstance(study._storage, optuna.storages.JournalStorage)
+
+
+def test_a_callback_that_stops_the_study_ends_its_worker(storage, request):
+    name = request.node.name
+    study = rp.create_study(PROBLEM, study_name=name, seed=0, **storage)
+
+    def after_three(study, trial):
+        if len(finished(study)) == 3:
+            study.stop()
+
+    place = {"study_name": name, **storage}
+    assert work(evaluate, n_trials=9, callbacks=[after_three], **place) == 3
+    assert work(evaluate, n_trials=5, **place) == 2  # the next worker goes on
+    assert len(finished(study)) == 5

@@ -126,3 +126,18 @@ def test_several_risks_each_bring_their_interval():
     assert a.feasible
     assert not b.feasible
     assert b.needs == families.smallest_n("binomial", 0.001, 0.1)
+
+
+@pytest.mark.parametrize("low", [0.5, 99.0])
+def test_losses_that_are_moved_are_hedged_as_they_were(low):
+    """A doubt is a share of what lies above the smallest loss there can be."""
+    hedge = {"std": 0.2, "trust": 0.7, "doubt": 0.2, **SIZES}
+    near = interval(rp.Risk("x", 0.3), "betting", **hedge)
+    far = interval(rp.Risk("x", low + 0.3, low=low, high=low + 1), "betting", **hedge)
+    assert far.doubt == pytest.approx(near.doubt) == pytest.approx(0.2 * near.alpha_max)
+    assert far.noise == pytest.approx(near.noise)
+
+
+def test_a_doubt_about_losses_that_may_be_negative_is_a_share_of_their_distance_from_zero():
+    part = interval(rp.Risk("x", -0.3, low=-1), "betting", std=0.2, trust=0.7, doubt=0.2, **SIZES)
+    assert part.doubt == pytest.approx(0.2 * abs(part.alpha_max))

@@ -48,6 +48,40 @@ def test_the_advice_is_a_doubt_that_a_sampler_takes():
     assert doubt / 2 == pytest.approx(0.4, abs=0.12)  # it is expected to be half of what it may be
 
 
+def test_losses_far_from_zero_get_the_same_advice_and_numbers_that_differ():
+    def moved(by):
+        rng = np.random.default_rng(0)
+        losses = 0.2 * (rng.random((2, 3, 1000)) < 0.2)
+        losses[0] *= rng.random(1000) >= 0.4
+        problem = rp.Problem([rp.Risk("delay", by + 0.1, low=by, high=by + 1)], "cost")
+        return str(
+            rp.select_from_losses(
+                problem,
+                validation={"delay": losses[0] + by, "cost": np.arange(3.0)},
+                calibration={"delay": losses[1] + by},
+            )
+        )
+
+    near, far = moved(0.0), moved(100.0)
+    assert near.split("doubt=")[1] == far.split("doubt=")[1]
+    there, here = far.split("about delay: ")[1].split(" on calibration")[0].split(" there, ")
+    assert there != here
+
+
+def test_no_doubt_is_advised_where_losses_may_be_negative():
+    """A share of a risk that may be 0 says nothing."""
+    rng = np.random.default_rng(0)
+    losses = rng.choice([-1.0, 0.0, 1.0], size=(2, 1, 2000), p=(0.2, 0.6, 0.2))
+    losses[0] -= losses[0] > 0.5
+    found = rp.select_from_losses(
+        rp.Problem([rp.Risk("harm", 0.1, low=-1)], "cost"),
+        validation={"harm": losses[0], "cost": np.zeros(1)},
+        calibration={"harm": losses[1]},
+    )
+    assert "too optimistic about harm" in str(found)
+    assert "doubt=" not in str(found)
+
+
 @pytest.mark.parametrize(
     ("hoped", "words"),
     [

@@ -358,3 +358,40 @@ def test_only_choices_under_a_condition_are_looked_for():
     (column,) = found = tree.untried_choices(points)
     assert column == list(tree.distributions).index("kernel")
     assert found[column] == pytest.approx([0.5, 5 / 6])
+
+
+def chain(trial):
+    """Five switches, each of which ends the configuration where it is off."""
+    for level in range(5):
+        if trial.suggest_categorical(f"c{level}", [0, 1]) == 0:
+            break
+    return trial.params
+
+
+def switch(trial):
+    """A number that exists where a switch is on."""
+    if trial.suggest_categorical("on", [False, True]):
+        trial.suggest_float("x", 0, 1)
+    return trial.params
+
+
+def levels(trial):
+    """A whole number with few values under one of three choices."""
+    if trial.suggest_categorical("kind", ["a", "b", "c"]) == "c":
+        trial.suggest_int("n", 1, 4)
+    return trial.params
+
+
+@pytest.mark.parametrize(("suggest", "distinct"), [(chain, 5), (switch, 7), (levels, 6)])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_initial_pool_repeats_no_configuration_while_there_are_others(suggest, distinct, seed):
+    study = rp.create_study(PROBLEM, seed=seed)
+
+    def evaluate(trial):
+        suggest(trial)
+        losses = np.random.default_rng(trial.number).random((2, 100)) < 0.1
+        return rp.Evaluation({"error": losses[0], "cost": 1.0}, {"error": losses[1]})
+
+    study.optimize(rp.objective(study, evaluate), n_trials=distinct)
+    tried = [tuple(trial.params.items()) for trial in study.trials]
+    assert len(set(tried)) == distinct

@@ -144,6 +144,7 @@ def test_no_more_of_a_large_study_is_kept_than_a_storage_holds():
     [
         (rp.Problem([rp.Risk("harm", 0.2)], "cost"), "same risks"),
         (rp.Problem([rp.Risk("error", 0.2)], "delay"), "same risks"),
+        (rp.Problem([rp.Risk("error", 0.2, high=2.0)], "cost"), "high of 'error' was 1.0 and is 2"),
     ],
 )
 def test_another_problem_is_refused(earlier, problem, said):

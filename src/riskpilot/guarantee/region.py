@@ -84,7 +84,8 @@ def interval(
     trust : float, default 1.0
         The chance that validation is not too optimistic.
     doubt : float, default 0.0
-        Up to what share of the true risk it is too optimistic otherwise.
+        Up to what share of the true risk it is too optimistic otherwise. The share counts from
+        the smallest loss that there can be, or from 0 where losses may be negative.
 
     Returns
     -------
@@ -122,8 +123,16 @@ def interval(
         feasible=feasible,
         noise=risk.width * noise,
         trust=trust,
-        doubt=doubt * abs(risk.from_unit(alpha_max)),
+        doubt=doubt * _size(risk, risk.from_unit(alpha_max)),
     )
+
+
+def _size(risk: Risk, mean: float) -> float:
+    """Compute how large a mean of losses is, which a share of it is a share of.
+
+    It counts from the smallest loss there can be; where losses may be negative, from 0.
+    """
+    return mean - risk.low if risk.low >= 0 else abs(mean)
 
 
 def _edge(family: str, limit: float, n: int, delta_prime: float, std: float | None) -> float:

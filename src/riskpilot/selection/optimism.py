@@ -4,6 +4,7 @@ import numpy as np
 
 from riskpilot.guarantee import TestPlan, TestResult
 from riskpilot.losses import ValidationLosses
+from riskpilot.problem import Risk
 
 # From so many standard errors on it is said: chance alone reaches them in 1 selection of 160.
 _TOLD = 2.5
@@ -35,13 +36,13 @@ def optimism_in_words(
         if missed[middle] < _TOLD:
             continue
         low, high = hoped[known, i][middle], found[known, i][middle]
+        there, here = _told_apart(low, high)
         lines.append(
-            f"Validation was too optimistic about {risk.title}: {low:.4g} there, {high:.4g} on "
+            f"Validation was too optimistic about {risk.title}: {there} there, {here} on "
             f"calibration data for {_middle_of(len(missed))}, {missed[middle]:.1f} standard "
             f"errors apart. {verdict}candidates were picked by numbers that were "
             f"too good: validate on examples that models were not tuned or stopped on and that "
-            f"are as recent, or tell a search: GuidedSampler(problem, trust=0, "
-            f"doubt={_doubt(low, high)})."
+            f"are as recent{_advice(risk, low, high)}."
         )
     return before + "\n".join(lines) if lines else ""
 
@@ -57,10 +58,25 @@ def _middle_of(count: int) -> str:
     return f"the nearer of the two candidates{' in the middle' if count > 2 else ''}"
 
 
-def _doubt(low: float, high: float) -> float:
+def _told_apart(low: float, high: float) -> tuple[str, str]:
+    """Write two numbers with as many digits as it takes to tell them apart, four or more.
+
+    >>> _told_apart(0.1, 0.123456), _told_apart(100.26, 100.31)
+    (('0.1', '0.1235'), ('100.26', '100.31'))
+    """
+    texts = [(f"{low:.{digits}g}", f"{high:.{digits}g}") for digits in range(4, 18)]
+    return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
+
+
+def _advice(risk: Risk, low: float, high: float) -> str:
     """Suggest a doubt that expects what was seen: twice the share by which validation was low.
 
-    A search takes anything up to the doubt for equally likely.
+    A search takes anything up to the doubt for equally likely. Of losses that may be negative no
+    share is known that would do.
     """
-    share = (high - low) / abs(high) if high else 0.5
-    return round(float(np.clip(2 * share, 0.1, 0.9)), 2)
+    if risk.low < 0:
+        return ""
+    size = high - risk.low
+    share = (high - low) / size if size else 0.5
+    doubt = round(float(np.clip(2 * share, 0.1, 0.9)), 2)
+    return f", or tell a search: GuidedSampler(problem, trust=0, doubt={doubt})"

@@ -1,12 +1,15 @@
 """The next configuration: the best point of a space that has not been tried."""
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Container, Mapping
+from typing import Any
 
 import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from scipy.spatial import KDTree
 
 from riskpilot.common.arrays import BoolArray, FloatArray
-from riskpilot.study.space import Space, with_numbers
+from riskpilot.study.space import Space, from_unit, with_numbers
 
 Score = Callable[[FloatArray], FloatArray]
 
@@ -19,6 +22,8 @@ _REFINED = ((0.05, 64, 4), (0.01, 64, 4))
 _CLIMBED = ((0.3, 32, 16), (0.1, 32, 16), (0.05, 32, 16), (0.01, 32, 16))
 # Evaluations on the front are starts as well; around all of them so many places are looked at.
 _AROUND, _AROUND_EACH, _ASIDE = 512, 8, 0.2
+# Of a whole number so many values are looked at, to find one that was not tried.
+_LOOKED_AT = 64
 # A bold step goes this share of the way, and all of a way that is shorter than the second number.
 # It shows nothing new as near to an evaluation as the third.
 _BOLD_SHARE, _SHORT, _NEAR = 0.6, 0.1, 0.01
@@ -60,6 +65,34 @@ def best_new_point(
         look_around(candidates[np.argsort(-scores)[:starts]], scale, n)
     best: FloatArray = candidates[int(np.argmax(scores))]
     return best
+
+
+def unlike_tried(
+    value: Any,
+    name: str,
+    distribution: BaseDistribution,
+    params: Mapping[str, Any],
+    tried: Container[Mapping[str, Any]],
+    rng: np.random.Generator,
+) -> Any:
+    """Draw another value of a parameter where this one would repeat a configuration.
+
+    ``params``: the parameters that the trial has already; ``tried``: whole configurations. In a
+    tree-shaped space a choice may end a configuration, and few places of the initial pool are left
+    for the branches that go on. The value stays as it is where every other one was tried, too.
+    """
+
+    def repeats(candidate: Any) -> bool:
+        return {**params, name: candidate} in tried
+
+    if not repeats(value):
+        return value
+    if isinstance(distribution, CategoricalDistribution):
+        others = iter(distribution.choices[i] for i in rng.permutation(len(distribution.choices)))
+    else:
+        n = _LOOKED_AT if isinstance(distribution, IntDistribution) else 1
+        others = (from_unit(distribution, u) for u in rng.random(n))
+    return next(itertools.filterfalse(repeats, others), value)
 
 
 def at_untried_choices(

@@ -45,7 +45,13 @@ from riskpilot.study.kept.trials import (
     trials_of,
     was_evaluated,
 )
-from riskpilot.study.proposals import Score, at_untried_choices, best_new_point, bold_step
+from riskpilot.study.proposals import (
+    Score,
+    at_untried_choices,
+    best_new_point,
+    bold_step,
+    unlike_tried,
+)
 from riskpilot.study.sampler_settings import check_settings
 from riskpilot.study.space import Space, from_unit, pool_size
 from riskpilot.study.storages import (
@@ -262,7 +268,10 @@ class GuidedSampler(BaseSampler):
         rng = self._rng(None, param_name)
         pool = self._strategy.pool if trial.number < size else uniform
         # A safe configuration that was enqueued first takes the place of the lowest values.
-        return from_unit(param_distribution, pool(trial.number, size, rng))
+        value = from_unit(param_distribution, pool(trial.number, size, rng))
+        tried = [other.params for other in filter(was_evaluated, trials_of(study))]
+        again = self._rng(trial, param_name)
+        return unlike_tried(value, param_name, param_distribution, trial.params, tried, again)
 
     def snapshot(self, study: optuna.Study, problem: Problem) -> SearchOutline | None:
         """Return region, reference point and initial pool as they stand, for drawing.

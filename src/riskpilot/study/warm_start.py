@@ -45,6 +45,7 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
         raise StudyError(
             f"warm_start takes a study of the same risks and the same free objective; limits may "
             f"differ. The earlier study has: {before} This one: {problem}"
+            f"{_differing_settings(before, problem)}"
         )
     done = finished(earlier)
     for name, (one, another) in changing_ranges(done.trials).items():
@@ -92,6 +93,19 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
     n_first = min(2 ** (len(space) - 1), _MOST_FIRST)  # more parameters, more ways to be good
     first = best_rows(values[rows], region_of(validation, m), n_first)
     return {**content, "first": [configs[row] for row in first]}
+
+
+def _differing_settings(before: Problem, now: Problem) -> str:
+    """Say which settings of risks differ that a problem in words does not name, such as ranges."""
+    if before.names != now.names:
+        return ""
+    found = [
+        f"{key} of {old.name!r} was {shown(was)} and is {shown(new.to_dict()[key])}"
+        for old, new in zip(before.risks, now.risks, strict=True)
+        for key, was in old.to_dict().items()
+        if key not in ("limit", "p_value") and new.to_dict()[key] != was
+    ]
+    return f" What differs: {'; '.join(found)}." if found else ""
 
 
 def _in_any_order(

@@ -31,6 +31,7 @@ from riskpilot.study.storages import (
     get_trial,
     has_heartbeat,
     trials_of,
+    was_told_to_stop,
 )
 
 logger = logging.getLogger("riskpilot")
@@ -81,7 +82,8 @@ def work(
         back. After that time it ends; losses that it has computed are kept, and the worker that
         takes its trial over uses them. A storage that is given as an object has its own patience.
     callbacks : iterable of callables, default ()
-        Functions of the study and a finished trial, as for ``study.optimize``.
+        Functions of the study and a finished trial, as for ``study.optimize``. One that calls
+        ``study.stop()``, as `StopWhenSettled` does, ends this worker; others go by their own.
 
     Returns
     -------
@@ -137,6 +139,8 @@ def work(
             ran, failures = ran + 1, 0
         elif state == TrialState.FAIL:
             failures += 1
+        if was_told_to_stop(study):
+            return ran
         if failures == _MOST_FAILURES:
             raise StudyError(
                 f"{failures} evaluations in a row failed, so this worker stops. See why with "

@@ -27,6 +27,7 @@ from riskpilot.study.storages.optuna_internals import (
     storage_of,
     system_attrs_of,
     trial_with_number,
+    was_told_to_stop,
 )
 from riskpilot.study.storages.patience import (
     PATIENCE_SECONDS,
@@ -78,5 +79,6 @@ __all__ = [
     "system_attrs_of",
     "trial_with_number",
     "trials_of",
+    "was_told_to_stop",
     "without_password",
 ]

@@ -106,6 +106,11 @@ def is_optimizing(study: optuna.Study) -> bool:
     return bool(getattr(study._thread_local, "in_optimize_loop", False))
 
 
+def was_told_to_stop(study: optuna.Study) -> bool:
+    """Tell whether a callback of the last ``study.optimize`` asked it to stop."""
+    return study._stop_flag
+
+
 # --- storages ------------------------------------------------------------------------------------
 
 
