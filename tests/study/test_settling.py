@@ -106,12 +106,12 @@ def test_another_sampler_cannot_tell():
 
 
 def test_a_share_is_a_gain_in_units_of_the_best_that_is_likely_to_pass():
-    ended = search(rp.StopWhenSettled(share=0.01))
+    ended = search(rp.StopWhenSettled(share=0.002))
     assert len(ended.trials) < 40
     free = ended.sampler.outlook(ended).free
-    by_gain = search(rp.StopWhenSettled(gain=0.01 * free))
+    by_gain = search(rp.StopWhenSettled(gain=0.002 * free))
     assert abs(len(by_gain.trials) - len(ended.trials)) <= 1  # the best falls a little on the way
-    assert len(search(rp.StopWhenSettled(share=0.05)).trials) < len(ended.trials)
+    assert len(search(rp.StopWhenSettled(share=0.01)).trials) < len(ended.trials)
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e6])
@@ -139,12 +139,61 @@ def test_a_best_that_is_closer_to_zero_than_the_share_counts_as_zero(floor):
     assert len(near_zero.trials) == len(at_zero.trials) < 20
 
 
+@pytest.mark.parametrize(("n_parameters", "fewest"), [(1, 5), (2, 10), (6, 20)])
+def test_no_study_ends_before_there_are_enough_evaluations_for_its_parameters(n_parameters, fewest):
+    def evaluate_many(trial):
+        found = evaluate(trial)
+        for i in range(1, n_parameters):
+            trial.suggest_float(f"x{i}", 0, 1)
+        return found
+
+    study = rp.create_study(PROBLEM, seed=0)
+    study.enqueue_trial({"x": 0.0} | {f"x{i}": 0.5 for i in range(1, n_parameters)})
+    stop = rp.StopWhenSettled(gain=1e9)
+    study.optimize(rp.objective(study, evaluate_many), n_trials=30, callbacks=[stop])
+    assert len(study.trials) == fewest + 1  # both looks are at enough of them
+
+
+def test_a_resumed_study_ends_where_it_would_have_ended(monkeypatch):
+    whole = search(rp.StopWhenSettled(share=0.002))
+    resumed = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0})
+    ended = []
+    monkeypatch.setattr(resumed, "stop", lambda: ended.append(True))
+    while not ended:  # every trial has a callback of its own, as if a new process had run it
+        stop = rp.StopWhenSettled(share=0.002)
+        resumed.optimize(rp.objective(resumed, evaluate), n_trials=1, callbacks=[stop])
+    assert [t.params for t in resumed.trials] == [t.params for t in whole.trials]
+
+
+def test_the_outlook_before_a_trial_is_the_one_that_was_told_then():
+    told = []
+    study = search(lambda study, trial: told.append(study.sampler.outlook(study)), n_trials=8)
+    assert study.sampler.outlook(study, without=[7]) == told[6]
+    assert study.sampler.outlook(study, without=[6, 7]) == told[5]
+    assert study.sampler.outlook(study, without=range(1, 8)) is None
+
+
+def test_an_evaluation_that_would_repeat_another_gains_little():
+    """All objectives change in steps: within a step of an evaluation another one shows the same."""
+
+    def evaluate_steps(trial):
+        step = np.floor(10 * trial.suggest_float("x", 0, 1)) / 10
+        errors = 0.5 * step > DRAWS
+        return rp.Evaluation({"error": errors[0], "cost": 1 - step}, {"error": errors[1]})
+
+    study = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0})
+    study.optimize(rp.objective(study, evaluate_steps), n_trials=8)
+    believing = dataclasses.replace(rp.GUIDED, avoid_repeats=False)
+    naive = rp.GuidedSampler(PROBLEM, seed=0, strategy=believing).outlook(study)
+    assert study.sampler.outlook(study).gain < 0.5 * naive.gain
+
+
 @pytest.mark.parametrize("given", [{"share": 1e-300}, {"gain": 1e-300}])
 def test_a_rounding_error_is_worth_no_evaluation(given, monkeypatch):
     usual = rp.GuidedSampler.outlook
 
-    def all_but_settled(sampler, study):
-        ahead = usual(sampler, study)
+    def all_but_settled(sampler, study, **settings):
+        ahead = usual(sampler, study, **settings)
         return ahead and dataclasses.replace(ahead, gain=1e-10 * ahead.spread)
 
     monkeypatch.setattr(rp.GuidedSampler, "outlook", all_but_settled)
