@@ -69,13 +69,76 @@ def test_what_may_be_gained_is_in_the_units_of_the_free_objective(unit):
     assert gain_in_words(another) != "next to nothing"
 
 
-@pytest.mark.parametrize("cost", [0.0, 1e-20, 5.0])
-def test_where_nothing_differs_next_to_nothing_is_gained(cost):
-    study = search(lambda *_: None, n_trials=5, cost=lambda x: cost)
+SAME = {
+    "zero": lambda x: 0.0,
+    "tiny": lambda x: 1e-20,
+    "five": lambda x: 5.0,
+    "beside a large offset": lambda x: 1e12 + 1e-2 * x,
+    "below what counts": lambda x: 1e-120 * (1 - x),
+}
+
+
+@pytest.mark.parametrize("cost", SAME.values(), ids=SAME.keys())
+def test_where_nothing_differs_nothing_is_gained_and_the_study_ends(cost):
+    study = search(rp.StopWhenSettled(gain=1e-130), n_trials=9, cost=cost)
     ahead = study.sampler.outlook(study)
-    assert ahead.spread == 0
+    assert (ahead.gain, ahead.spread) == (0, 0)
     assert gain_in_words(ahead) == "next to nothing"
-    assert ahead.gain <= cost or cost == 0
+    assert len(study.trials) == 6  # five for the one parameter, and another look
+
+
+def test_a_small_difference_beside_a_large_offset_counts_where_it_is_no_rounding_error():
+    usual, shifted = (
+        search(lambda *_: None, n_trials=8, cost=lambda x, add=add: add + 100 * (1 - x))
+        for add in (0.0, 1e12)
+    )
+    one, another = (study.sampler.outlook(study) for study in (usual, shifted))
+    assert another.gain == pytest.approx(one.gain, rel=0.05)
+    assert another.spread == pytest.approx(one.spread)
+
+
+@pytest.mark.parametrize("penalty", [1e7, 1e30, 1e99])
+@pytest.mark.parametrize("is_penalised", [lambda x: x == 0, lambda x: 0.3 < x < 0.345])
+def test_a_penalty_hides_no_difference_between_the_others(penalty, is_penalised):
+    def cost(x):
+        return penalty if is_penalised(x) else 1 - x
+
+    study = search(rp.StopWhenSettled(gain=0.002), cost=cost, n_trials=25)
+    assert len(study.trials) < 25
+    ahead = study.sampler.outlook(study)
+    assert ahead.free < 0.66  # at x = 0.4 the risk is at its limit
+    assert ahead.spread <= 1
+    assert ahead.gain < 0.002
+
+
+def test_a_penalty_that_alone_is_likely_to_pass_is_told_as_it_is():
+    study = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0})
+    for x in (0.6, 0.7, 0.8, 0.9, 1.0):
+        study.enqueue_trial({"x": x})
+    run = rp.objective(study, lambda trial: evaluate(trial, cost=lambda x: 1 - x if x else 1e30))
+    study.optimize(run, n_trials=6)
+    ahead = study.sampler.outlook(study)
+    assert (ahead.trial, ahead.free) == (0, 1e30)
+    assert ahead.spread == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("m", [11, 15])
+def test_where_only_a_sample_without_loss_passes_its_chance_is_told(m):
+    """Errors are nowhere below x = 0.3, so that a sample of them passes for sure."""
+
+    def evaluate_few(trial):
+        x = trial.suggest_float("x", 0, 1)
+        errors = max(0.5 * (x - 0.3), 0) > DRAWS
+        return rp.Evaluation({"error": errors[0], "cost": 1 - x}, {"error": errors[1, :m]})
+
+    study = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0})
+    study.enqueue_trial({"x": 0.9})
+    study.optimize(rp.objective(study, evaluate_few), n_trials=2)
+    ahead = study.sampler.outlook(study)
+    assert (ahead.trial, ahead.free) == (0, 1.0)
+    assert ahead.chance == ahead.free_chance > 0.95
+    study.optimize(rp.objective(study, evaluate_few), n_trials=10)
+    assert study.sampler.outlook(study).free < 0.75
 
 
 def test_nothing_is_expected_of_too_few_calibration_examples():

@@ -1,6 +1,6 @@
 """What may still be gained: the worth of the next evaluation, in units of the free objective."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from riskpilot.search.acquisition import novelty, score
 from riskpilot.search.choices import chance_to_pass, posterior_front
 from riskpilot.search.hypervolume import improvement_over
 from riskpilot.search.model import Model
+from riskpilot.search.penalties import without_penalties
 from riskpilot.search.strategies import Strategy
 from riskpilot.search.surrogate import is_flat
 
@@ -40,7 +41,8 @@ class Outlook:
         The number of its trial.
     spread : float
         How far the free objectives of the finished evaluations lie apart; 0 where they count as
-        the same: by less than a trillionth of their size, or by less than 1e-100.
+        the same: by less than a trillionth of their size, or by less than 1e-100. A penalty, a
+        million times as far from the best as all others are, counts as the worst of them.
     needs : int or None
         Where nothing can pass, because there are too few calibration examples, how many it takes
         at least; None elsewhere.
@@ -60,14 +62,14 @@ def outlook(
     region: Sequence[Interval],
     x: FloatArray,
     strategy: Strategy,
-    numbers: Sequence[int],
+    free: Mapping[int, float],
 ) -> Outlook:
     """Look ahead from what a fitted model knows.
 
-    ``x``: points that cover the space, (n, d); ``numbers``: the whole trials, which are the
-    first of the observations.
+    ``x``: points that cover the space, (n, d); ``free``: the free objectives of the whole trials,
+    which are the first of the observations, by their numbers.
     """
-    observed = model.observations.values[: len(numbers), -1]
+    observed = model.observations.values[: len(free), -1]
     spread = 0.0 if is_flat(observed) else float(np.ptp(observed))
     needs = max((part.needs for part in region if not part.feasible), default=None)
     if needs is not None:
@@ -75,10 +77,10 @@ def outlook(
     transform = chance_to_pass(region, 0.0)
     front = posterior_front(model)
     # Behind them come those that were stopped and those under way, which are no candidates yet.
-    finished = front[: len(numbers)]
+    finished = front[: len(free)]
     passing = np.prod(1 - transform(finished)[:, :-1], axis=1)
     best = int(np.argmin(np.where(passing >= 0.5, finished[:, -1], np.inf)))
-    is_likely = bool(passing[best] >= 0.5)
+    is_likely, trial = bool(passing[best] >= 0.5), list(free)[best]
     worst = max(float(front[:, -1].max()), float(model.observations.values[:, -1].max()))
     reference = transform(np.append(np.full(len(region), np.inf), worst)[None])[0]
     added = improvement_over(transform(front), reference)
@@ -94,9 +96,9 @@ def outlook(
     return Outlook(
         gain=0.0 if spread == 0 else gain,
         chance=float(passing.max()),
-        free=float(model.observations.values[best, -1]) if is_likely else None,
+        free=free[trial] if is_likely else None,
         free_chance=float(passing[best]) if is_likely else None,
-        trial=numbers[best] if is_likely else None,
+        trial=trial if is_likely else None,
         spread=spread,
     )
 
@@ -106,8 +108,8 @@ def best_rows(values: FloatArray, region: Sequence[Interval], n: int) -> list[in
 
     ``values``: their objectives, shape (rows, c + 1); ``region``: what passes.
     """
-    points = chance_to_pass(region, 0.0)(values)
-    reference = np.append(np.ones(len(region)), values[:, -1].max())
+    points = without_penalties(chance_to_pass(region, 0.0)(values))
+    reference = np.append(np.ones(len(region)), points[:, -1].max())
     chosen: list[int] = []
     for _ in range(n):
         gains = improvement_over(points[chosen], reference)(points)
