@@ -39,14 +39,14 @@ class StopWhenSettled:
     gain : float, optional
         The smallest expected gain that is worth an evaluation, in the units of the free objective.
         A gain below a billionth of the distance between the smallest and the largest free objective
-        of all evaluations is a rounding error, and never worth one.
+        of all evaluations is a rounding error, and never worth one. Where all have the same free
+        objective, nothing shows that there is anything to gain, and the study ends.
     share : float, optional
         The same as a share of the best free objective so far among evaluations that are more likely
         to pass than not. It takes the place of ``gain``. Where that best one is closer to 0 than
         the same share of the distance between the smallest and the largest free objective, it
-        counts as 0, and what is worth an evaluation is that share of the distance; where all are 0,
-        nothing tells them apart, and the study ends. For a free objective that may be negative,
-        whose 0 means nothing, give ``gain``.
+        counts as 0, and what is worth an evaluation is that share of the distance. For a free
+        objective that may be negative, whose 0 means nothing, give ``gain``.
 
     Raises
     ------
