@@ -25,6 +25,7 @@ from riskpilot.bench import cells
 from riskpilot.bench.replay import replay
 from riskpilot.bench.searches import evaluate
 from riskpilot.bench.validation_sums import sum_validation
+from riskpilot.study.settling import enough_evaluations
 
 OUT = Path(__file__).parent / "results" / "settling.json"
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02)
@@ -39,18 +40,20 @@ class Course:
 
     ``gains``: the expected gain of the next one as a share of the free objective, None where there
     was no outlook or nothing was likely to pass; ``free``: the free objective on test of the choice
-    from the evaluations up to there.
+    from the evaluations up to there; ``enough``: the fewest evaluations whose outlook is believed.
     """
 
     gains: list[float | None]
     free: list[float]
+    enough: int
 
 
-def ended_after(gains: Sequence[float | None], share: float) -> int:
+def ended_after(gains: Sequence[float | None], share: float, enough: int) -> int:
     """Tell after how many evaluations a search ends that asks for so large a share."""
     little = 0
     for n, gain in enumerate(gains, start=1):
-        little = little + 1 if gain is not None and gain < share else 0
+        is_little = n >= enough and gain is not None and gain < share
+        little = little + 1 if is_little else 0
         if little == LOOKS:
             return n
     return len(gains)
@@ -89,7 +92,7 @@ def course(setting: Setting) -> Course:
         sums = sum_validation(task, configs[:n])
         outcome = replay(task, problem, configs[:n], sums, splits, smooth=n > 1)
         free.append(float(outcome.free.mean()))
-    return Course(gains, free)
+    return Course(gains, free, enough_evaluations(len(task.space)))
 
 
 def summary(settings: Sequence[Setting], courses: Sequence[Course]) -> list[dict[str, Any]]:
@@ -101,7 +104,10 @@ def summary(settings: Sequence[Setting], courses: Sequence[Course]) -> list[dict
             for one, each in zip(settings, courses, strict=True)
             if one.task == task
         ]
-        ends = {f"{share:g}": [ended_after(c.gains, share) for _, c in runs] for share in SHARES}
+        ends = {
+            f"{share:g}": [ended_after(c.gains, share, c.enough) for _, c in runs]
+            for share in SHARES
+        }
         ends["foreseen"] = [could_end_after(c.free) for _, c in runs]
         n_trials = len(runs[0][1].free)
         rows.append(

@@ -72,8 +72,9 @@ def test_ratios_are_those_of_means_and_averaged_over_tasks_with_a_dense_grid():
 
 def test_a_search_ends_after_two_small_gains_in_a_row():
     gains = [None, 0.1, 0.001, 0.1, 0.001, 0.001, 0.0]
-    assert settling.ended_after(gains, 0.01) == 6
-    assert settling.ended_after(gains, 1e-4) == 7  # never
+    assert settling.ended_after(gains, 0.01, enough=1) == 6
+    assert settling.ended_after(gains, 0.01, enough=6) == 7
+    assert settling.ended_after(gains, 1e-4, enough=1) == 7  # never
     assert settling.could_end_after([3.0, 1.5, 1.009, 1.2, 1.0]) == 3
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from riskpilot.guarantee.region import Interval, interval
+from riskpilot.guarantee.region import Interval, WithoutLoss, interval
 from riskpilot.problem.problem import Risk
 from riskpilot.search.choices import as_they_are, chance_to_pass
 from riskpilot.search.hypervolume import hypervolume_improvement
@@ -98,3 +98,32 @@ def test_doubt_is_a_share_of_what_passes():
     assert trusted.doubt == 0
     assert doubted.doubt == pytest.approx(0.1 * doubted.alpha_max)
     assert doubted.high == trusted.high
+
+
+@pytest.mark.parametrize("m", [11, 13, 30])
+@pytest.mark.parametrize("losses", [0, 2])
+def test_the_chance_of_a_sample_without_loss_is_a_mean_over_likely_risks(m, losses):
+    rng = np.random.default_rng(0)
+    true = rng.beta(losses + 0.5, 200 - losses + 0.5, size=400_000)
+    expected = (rng.binomial(m, true) == 0).mean()
+    found = WithoutLoss(200, m, 2.0).chance(np.array([2.0 * losses / 200]))[0]
+    assert found == pytest.approx(expected, abs=0.005)
+
+
+def test_where_only_a_sample_without_loss_passes_its_chance_takes_the_place_of_the_edge():
+    risk, sizes = Risk("error", 0.2), {"n_validation": 2000, "delta": 0.1}
+    part = interval(risk, "binomial", n_calibration=12, **sizes, std=0.4, binary=True)
+    assert part.alpha_max == 0
+    missed = chance_to_pass([part], 1.0)(np.array([[-0.01, 0.0], [0.0, 0.0], [0.05, 0.0]]))[:, 0]
+    assert missed == pytest.approx([0.003, 0.003, 1 - 0.95**12], abs=0.003)
+
+
+@pytest.mark.parametrize("m", [10, 20, 200])
+def test_elsewhere_an_interval_does_not_depend_on_losses_being_binary(m):
+    """With 10 nothing can pass, with 20 one loss may."""
+    risk, sizes = Risk("error", 0.2), {"n_validation": 2000, "n_calibration": m, "delta": 0.1}
+    any_loss, binary = (
+        interval(risk, "binomial", **sizes, std=0.4, trust=0.7, doubt=0.2, binary=is_binary)
+        for is_binary in (False, True)
+    )
+    assert any_loss == binary

@@ -69,13 +69,76 @@ def test_what_may_be_gained_is_in_the_units_of_the_free_objective(unit):
     assert gain_in_words(another) != "next to nothing"
 
 
-@pytest.mark.parametrize("cost", [0.0, 1e-20, 5.0])
-def test_where_nothing_differs_next_to_nothing_is_gained(cost):
-    study = search(lambda *_: None, n_trials=5, cost=lambda x: cost)
+SAME = {
+    "zero": lambda x: 0.0,
+    "tiny": lambda x: 1e-20,
+    "five": lambda x: 5.0,
+    "beside a large offset": lambda x: 1e12 + 1e-2 * x,
+    "below what counts": lambda x: 1e-120 * (1 - x),
+}
+
+
+@pytest.mark.parametrize("cost", SAME.values(), ids=SAME.keys())
+def test_where_nothing_differs_nothing_is_gained_and_the_study_ends(cost):
+    study = search(rp.StopWhenSettled(gain=1e-130), n_trials=9, cost=cost)
     ahead = study.sampler.outlook(study)
-    assert ahead.spread == 0
+    assert (ahead.gain, ahead.spread) == (0, 0)
     assert gain_in_words(ahead) == "next to nothing"
-    assert ahead.gain <= cost or cost == 0
+    assert len(study.trials) == 6  # five for the one parameter, and another look
+
+
+def test_a_small_difference_beside_a_large_offset_counts_where_it_is_no_rounding_error():
+    usual, shifted = (
+        search(lambda *_: None, n_trials=8, cost=lambda x, add=add: add + 100 * (1 - x))
+        for add in (0.0, 1e12)
+    )
+    one, another = (study.sampler.outlook(study) for study in (usual, shifted))
+    assert another.gain == pytest.approx(one.gain, rel=0.05)
+    assert another.spread == pytest.approx(one.spread)
+
+
+@pytest.mark.parametrize("penalty", [1e7, 1e30, 1e99])
+@pytest.mark.parametrize("is_penalised", [lambda x: x == 0, lambda x: 0.3 < x < 0.345])
+def test_a_penalty_hides_no_difference_between_the_others(penalty, is_penalised):
+    def cost(x):
+        return penalty if is_penalised(x) else 1 - x
+
+    study = search(rp.StopWhenSettled(gain=0.002), cost=cost, n_trials=25)
+    assert len(study.trials) < 25
+    ahead = study.sampler.outlook(study)
+    assert ahead.free < 0.66  # at x = 0.4 the risk is at its limit
+    assert ahead.spread <= 1
+    assert ahead.gain < 0.002
+
+
+def test_a_penalty_that_alone_is_likely_to_pass_is_told_as_it_is():
+    study = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0})
+    for x in (0.6, 0.7, 0.8, 0.9, 1.0):
+        study.enqueue_trial({"x": x})
+    run = rp.objective(study, lambda trial: evaluate(trial, cost=lambda x: 1 - x if x else 1e30))
+    study.optimize(run, n_trials=6)
+    ahead = study.sampler.outlook(study)
+    assert (ahead.trial, ahead.free) == (0, 1e30)
+    assert ahead.spread == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("m", [11, 15])
+def test_where_only_a_sample_without_loss_passes_its_chance_is_told(m):
+    """Errors are nowhere below x = 0.3, so that a sample of them passes for sure."""
+
+    def evaluate_few(trial):
+        x = trial.suggest_float("x", 0, 1)
+        errors = max(0.5 * (x - 0.3), 0) > DRAWS
+        return rp.Evaluation({"error": errors[0], "cost": 1 - x}, {"error": errors[1, :m]})
+
+    study = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0})
+    study.enqueue_trial({"x": 0.9})
+    study.optimize(rp.objective(study, evaluate_few), n_trials=2)
+    ahead = study.sampler.outlook(study)
+    assert (ahead.trial, ahead.free) == (0, 1.0)
+    assert ahead.chance == ahead.free_chance > 0.95
+    study.optimize(rp.objective(study, evaluate_few), n_trials=10)
+    assert study.sampler.outlook(study).free < 0.75
 
 
 def test_nothing_is_expected_of_too_few_calibration_examples():
@@ -106,12 +169,12 @@ def test_another_sampler_cannot_tell():
 
 
 def test_a_share_is_a_gain_in_units_of_the_best_that_is_likely_to_pass():
-    ended = search(rp.StopWhenSettled(share=0.01))
+    ended = search(rp.StopWhenSettled(share=0.002))
     assert len(ended.trials) < 40
     free = ended.sampler.outlook(ended).free
-    by_gain = search(rp.StopWhenSettled(gain=0.01 * free))
+    by_gain = search(rp.StopWhenSettled(gain=0.002 * free))
     assert abs(len(by_gain.trials) - len(ended.trials)) <= 1  # the best falls a little on the way
-    assert len(search(rp.StopWhenSettled(share=0.05)).trials) < len(ended.trials)
+    assert len(search(rp.StopWhenSettled(share=0.01)).trials) < len(ended.trials)
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e6])
@@ -139,12 +202,61 @@ def test_a_best_that_is_closer_to_zero_than_the_share_counts_as_zero(floor):
     assert len(near_zero.trials) == len(at_zero.trials) < 20
 
 
+@pytest.mark.parametrize(("n_parameters", "fewest"), [(1, 5), (2, 10), (6, 20)])
+def test_no_study_ends_before_there_are_enough_evaluations_for_its_parameters(n_parameters, fewest):
+    def evaluate_many(trial):
+        found = evaluate(trial)
+        for i in range(1, n_parameters):
+            trial.suggest_float(f"x{i}", 0, 1)
+        return found
+
+    study = rp.create_study(PROBLEM, seed=0)
+    study.enqueue_trial({"x": 0.0} | {f"x{i}": 0.5 for i in range(1, n_parameters)})
+    stop = rp.StopWhenSettled(gain=1e9)
+    study.optimize(rp.objective(study, evaluate_many), n_trials=30, callbacks=[stop])
+    assert len(study.trials) == fewest + 1  # both looks are at enough of them
+
+
+def test_a_resumed_study_ends_where_it_would_have_ended(monkeypatch):
+    whole = search(rp.StopWhenSettled(share=0.002))
+    resumed = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0})
+    ended = []
+    monkeypatch.setattr(resumed, "stop", lambda: ended.append(True))
+    while not ended:  # every trial has a callback of its own, as if a new process had run it
+        stop = rp.StopWhenSettled(share=0.002)
+        resumed.optimize(rp.objective(resumed, evaluate), n_trials=1, callbacks=[stop])
+    assert [t.params for t in resumed.trials] == [t.params for t in whole.trials]
+
+
+def test_the_outlook_before_a_trial_is_the_one_that_was_told_then():
+    told = []
+    study = search(lambda study, trial: told.append(study.sampler.outlook(study)), n_trials=8)
+    assert study.sampler.outlook(study, without=[7]) == told[6]
+    assert study.sampler.outlook(study, without=[6, 7]) == told[5]
+    assert study.sampler.outlook(study, without=range(1, 8)) is None
+
+
+def test_an_evaluation_that_would_repeat_another_gains_little():
+    """All objectives change in steps: within a step of an evaluation another one shows the same."""
+
+    def evaluate_steps(trial):
+        step = np.floor(10 * trial.suggest_float("x", 0, 1)) / 10
+        errors = 0.5 * step > DRAWS
+        return rp.Evaluation({"error": errors[0], "cost": 1 - step}, {"error": errors[1]})
+
+    study = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0})
+    study.optimize(rp.objective(study, evaluate_steps), n_trials=8)
+    believing = dataclasses.replace(rp.GUIDED, avoid_repeats=False)
+    naive = rp.GuidedSampler(PROBLEM, seed=0, strategy=believing).outlook(study)
+    assert study.sampler.outlook(study).gain < 0.5 * naive.gain
+
+
 @pytest.mark.parametrize("given", [{"share": 1e-300}, {"gain": 1e-300}])
 def test_a_rounding_error_is_worth_no_evaluation(given, monkeypatch):
     usual = rp.GuidedSampler.outlook
 
-    def all_but_settled(sampler, study):
-        ahead = usual(sampler, study)
+    def all_but_settled(sampler, study, **settings):
+        ahead = usual(sampler, study, **settings)
         return ahead and dataclasses.replace(ahead, gain=1e-10 * ahead.spread)
 
     monkeypatch.setattr(rp.GuidedSampler, "outlook", all_but_settled)

@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import betaln, ndtri
 
+from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee.risk_tests import family, fewest_examples, steering_family
 from riskpilot.losses import ValidationLosses
 from riskpilot.problem import Risk
@@ -16,6 +17,33 @@ DELTA_PRIME = 0.05
 # and otherwise its risks are too low by up to the second share of the true ones.
 TRUST = 0.7
 DOUBT = 0.2
+
+
+@dataclass(frozen=True)
+class WithoutLoss:
+    """A test that only a calibration sample without any loss passes, for 0/1 losses.
+
+    ``width``: how far a loss lies above none, in the units of the risk.
+    """
+
+    n_validation: int
+    n_calibration: int
+    width: float
+
+    def chance(self, means: FloatArray) -> FloatArray:
+        """Compute the chance of such a sample at validation means above the bottom, any shape.
+
+        It is a mean over the true risks that the losses on validation data leave likely, with
+        Jeffreys' prior.
+
+        >>> WithoutLoss(1000, 20, 1.0).chance(np.array([0.0, 0.01])).round(2)
+        array([0.99, 0.81])
+        """
+        n, m = self.n_validation, self.n_calibration
+        losses = np.clip(means / self.width, 0.0, 1.0) * n
+        logs = betaln(losses + 0.5, n - losses + m + 0.5) - betaln(losses + 0.5, n - losses + 0.5)
+        chances: FloatArray = np.exp(logs)
+        return chances
 
 
 @dataclass(frozen=True)
@@ -40,6 +68,9 @@ class Interval:
         The chance that a validation mean misses the true risk by noise alone.
     doubt : float, default 0.0
         How far it may lie below the true risk otherwise, beyond noise.
+    without_loss : WithoutLoss, optional
+        Where only a calibration sample without any loss passes, the chance of that: no normal
+        distribution around ``alpha_max`` foretells it.
     """
 
     alpha_max: float
@@ -50,6 +81,7 @@ class Interval:
     noise: float = 0.0
     trust: float = 1.0
     doubt: float = 0.0
+    without_loss: WithoutLoss | None = None
 
 
 def interval(
@@ -63,6 +95,7 @@ def interval(
     std: float | None = None,
     trust: float = 1.0,
     doubt: float = 0.0,
+    binary: bool = False,
 ) -> Interval:
     """Compute one risk's part of the region of interest: where the test will be a close call.
 
@@ -86,6 +119,8 @@ def interval(
     doubt : float, default 0.0
         Up to what share of the true risk it is too optimistic otherwise. The share counts from
         the smallest loss that there can be, or from 0 where losses may be negative.
+    binary : bool, default False
+        Whether losses are 0 or 1 on the unit scale.
 
     Returns
     -------
@@ -104,9 +139,12 @@ def interval(
     # eq:alpha_max
     alpha_max = largest_passing_mean(family, risk.unit_limit, n_calibration, delta, std)
     feasible = n_calibration >= needs
+    without_loss = None
+    if binary and feasible and (alpha_max or 0.0) * n_calibration < 1:
+        without_loss = WithoutLoss(n_validation, n_calibration, risk.width)
     if alpha_max is None:
         bottom = risk.from_unit(0.0)
-        return Interval(bottom, bottom, bottom, needs, feasible=feasible)
+        return Interval(bottom, bottom, bottom, needs, feasible, without_loss=without_loss)
     # eq:region_i
     low = _edge(family, alpha_max, n_validation, delta_prime, std)
     # The upper edge is the lower edge of the mirrored losses, 1 - loss.
@@ -124,6 +162,7 @@ def interval(
         noise=risk.width * noise,
         trust=trust,
         doubt=doubt * _size(risk, risk.from_unit(alpha_max)),
+        without_loss=without_loss,
     )
 
 
@@ -178,6 +217,7 @@ def region_of(
             std=float(summary.standard_deviation[nearest]),
             trust=trust,
             doubt=doubt,
+            binary=summary.binary,
         )
         needs = math.ceil(part.needs * validation.n_examples / n_validation)
         region.append(replace(part, needs=needs))

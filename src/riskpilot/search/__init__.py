@@ -12,6 +12,7 @@ from riskpilot.search.model import (
     values_and_variances,
 )
 from riskpilot.search.outlook import Outlook, best_rows, outlook
+from riskpilot.search.penalties import cut_at, penalty_line, without_penalties
 from riskpilot.search.pools import Pool, default_pool_size, uniform
 from riskpilot.search.racing import (
     Guess,
@@ -52,6 +53,7 @@ __all__ = [
     "best_rows",
     "check_delta_prime",
     "check_hedge",
+    "cut_at",
     "default_pool_size",
     "fit_model",
     "foretold",
@@ -62,10 +64,12 @@ __all__ = [
     "is_odd_order",
     "is_worth_finishing",
     "outlook",
+    "penalty_line",
     "representative_rows",
     "score",
     "smoothed_values",
     "uniform",
     "values_and_variances",
     "without_limits",
+    "without_penalties",
 ]

@@ -77,7 +77,9 @@ def chance_to_pass(region: Sequence[Interval], lift: float) -> Callable[[FloatAr
     of another month). The search hedges: with a chance of ``trust`` validation is right, and
     otherwise it is too optimistic by anything up to ``doubt``. The hypervolume on this scale is
     then how much the free objective of the choice gains on average over all of that: the region of
-    interest with soft edges. ``lift`` moves the threshold up by that many standard errors.
+    interest with soft edges. ``lift`` moves the threshold up by that many standard errors. Where
+    only a calibration sample without any loss passes, the chance is that of such a sample, and
+    nothing is moved.
     """
     noise = np.array([max(part.noise, 1e-12) for part in region])
     threshold = np.array([part.alpha_max for part in region]) + lift * noise
@@ -87,6 +89,9 @@ def chance_to_pass(region: Sequence[Interval], lift: float) -> Callable[[FloatAr
     def transform(points: FloatArray) -> FloatArray:
         gap = threshold / noise - points[:, :-1] / noise
         missed = trust * ndtr(-gap) + (1 - trust) * _chance_above(gap, doubt)
+        for i, part in enumerate(region):
+            if part.without_loss is not None:
+                missed[:, i] = 1 - part.without_loss.chance(points[:, i] - part.alpha_max)
         return np.column_stack([missed, points[:, -1]])
 
     return transform

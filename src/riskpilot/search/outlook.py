@@ -1,23 +1,22 @@
 """What may still be gained: the worth of the next evaluation, in units of the free objective."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee import Interval
-from riskpilot.search.acquisition import score
+from riskpilot.search.acquisition import novelty, score
 from riskpilot.search.choices import chance_to_pass, posterior_front
 from riskpilot.search.hypervolume import improvement_over
 from riskpilot.search.model import Model
+from riskpilot.search.penalties import without_penalties
 from riskpilot.search.strategies import Strategy
 from riskpilot.search.surrogate import is_flat
 
 # The posterior of the objectives at a place is averaged over so many draws.
-_DRAWS = 32
-# The average is taken at so many places that the search would go to next.
-_PLACES = 8
+_DRAWS = 256
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,9 @@ class Outlook:
     ----------
     gain : float
         How much better the free objective of the choice is expected to be after the next
-        evaluation: a mean over what it may show and over what may pass on calibration data. Where
-        all evaluations have the same free objective, it is taken for the size of its changes.
+        evaluation: a mean over what it may show and over what may pass on calibration data, times
+        the chance that it does not repeat an earlier evaluation. Where all evaluations have the
+        same free objective, nothing shows that it changes at all, and the gain is 0.
     chance : float
         The chance to pass of the finished evaluation that is most likely to pass.
     free : float or None
@@ -40,8 +40,9 @@ class Outlook:
     trial : int or None
         The number of its trial.
     spread : float
-        How far the free objectives of the finished evaluations lie apart; 0 where they differ by
-        rounding alone.
+        How far the free objectives of the finished evaluations lie apart; 0 where they count as
+        the same: by less than a trillionth of their size, or by less than 1e-100. A penalty, a
+        million times as far from the best as all others are, counts as the worst of them.
     needs : int or None
         Where nothing can pass, because there are too few calibration examples, how many it takes
         at least; None elsewhere.
@@ -61,45 +62,43 @@ def outlook(
     region: Sequence[Interval],
     x: FloatArray,
     strategy: Strategy,
-    numbers: Sequence[int],
+    free: Mapping[int, float],
 ) -> Outlook:
     """Look ahead from what a fitted model knows.
 
-    ``x``: points that cover the space, (n, d); ``numbers``: the whole trials, which are the
-    first of the observations.
+    ``x``: points that cover the space, (n, d); ``free``: the free objectives of the whole trials,
+    which are the first of the observations, by their numbers.
     """
-    observed = model.observations.values[: len(numbers), -1]
-    flat = is_flat(observed)
-    spread = 0.0 if flat else float(np.ptp(observed))
+    observed = model.observations.values[: len(free), -1]
+    spread = 0.0 if is_flat(observed) else float(np.ptp(observed))
     needs = max((part.needs for part in region if not part.feasible), default=None)
     if needs is not None:
         return Outlook(0.0, 0.0, None, None, None, spread, needs)
     transform = chance_to_pass(region, 0.0)
     front = posterior_front(model)
     # Behind them come those that were stopped and those under way, which are no candidates yet.
-    finished = front[: len(numbers)]
+    finished = front[: len(free)]
     passing = np.prod(1 - transform(finished)[:, :-1], axis=1)
     best = int(np.argmin(np.where(passing >= 0.5, finished[:, -1], np.inf)))
-    is_likely = bool(passing[best] >= 0.5)
+    is_likely, trial = bool(passing[best] >= 0.5), list(free)[best]
     worst = max(float(front[:, -1].max()), float(model.observations.values[:, -1].max()))
     reference = transform(np.append(np.full(len(region), np.inf), worst)[None])[0]
     added = improvement_over(transform(front), reference)
-    # Where the search would go next: it is steered by the means, and so is what it will find.
+    # The next evaluation is where the search would go to, among the points that cover the space.
     scores, _ = score(model, region, x, strategy)
-    means, stds = model.means_and_stds(x[np.argsort(-scores)[:_PLACES]])
+    place = x[[np.argmax(scores)]]
+    means, stds = model.means_and_stds(place)
     half = np.random.default_rng(0).standard_normal((_DRAWS // 2, means.shape[1]))
     draws = np.vstack([half, -half])  # the same at every look, and even about the mean
-    gains = np.zeros(len(means))
-    for draw in draws:
-        gains += added(transform(means + draw * stds)) / _DRAWS
-    # The surrogate of values that do not differ takes 1 for the size of their changes.
-    unit = abs(float(observed[0])) or 1.0 if flat else 1.0
+    gain = float(added(transform(means + draws * stds)).mean())
+    if strategy.avoid_repeats:
+        gain *= float(novelty(model.observations)(place)[0])
     return Outlook(
-        gain=float(gains.max()) * unit,
+        gain=0.0 if spread == 0 else gain,
         chance=float(passing.max()),
-        free=float(model.observations.values[best, -1]) if is_likely else None,
+        free=free[trial] if is_likely else None,
         free_chance=float(passing[best]) if is_likely else None,
-        trial=numbers[best] if is_likely else None,
+        trial=trial if is_likely else None,
         spread=spread,
     )
 
@@ -109,8 +108,8 @@ def best_rows(values: FloatArray, region: Sequence[Interval], n: int) -> list[in
 
     ``values``: their objectives, shape (rows, c + 1); ``region``: what passes.
     """
-    points = chance_to_pass(region, 0.0)(values)
-    reference = np.append(np.ones(len(region)), values[:, -1].max())
+    points = without_penalties(chance_to_pass(region, 0.0)(values))
+    reference = np.append(np.ones(len(region)), points[:, -1].max())
     chosen: list[int] = []
     for _ in range(n):
         gains = improvement_over(points[chosen], reference)(points)

@@ -13,6 +13,7 @@ from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee import Interval
 from riskpilot.search.choices import chance_to_pass
 from riskpilot.search.hypervolume import improvement_over
+from riskpilot.search.penalties import without_penalties
 
 # What may come of an evaluation is averaged over so many draws.
 _DRAWS = 128
@@ -100,6 +101,7 @@ def is_worth_finishing(
     means, errors = (np.array(column) for column in zip(*guesses, strict=True))
     if not np.isfinite(errors[:-1]).all():
         return True
+    known = without_penalties(known)
     low, high = known[:, -1].min(), known[:, -1].max()
     if not np.isfinite(errors[-1]):
         means[-1], errors[-1] = 2 * low - high - 1e-9, 0.0

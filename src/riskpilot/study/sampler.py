@@ -2,7 +2,7 @@
 
 import itertools
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -309,13 +309,15 @@ class GuidedSampler(BaseSampler):
             pool=tuple(t.number < size for t in done),
         )
 
-    def outlook(self, study: optuna.Study) -> Outlook | None:
+    def outlook(self, study: optuna.Study, *, without: Container[int] = ()) -> Outlook | None:
         """Look ahead: what the next evaluation may bring, from validation data alone.
 
         Parameters
         ----------
         study : optuna.Study
             The study that is searched.
+        without : container of int, optional
+            The numbers of trials to leave out, for the outlook as it was before them.
 
         Returns
         -------
@@ -323,8 +325,8 @@ class GuidedSampler(BaseSampler):
             None where there are too few trials, or open limits.
         """
         problem = problem_of(study, otherwise=self._problem)
-        trials = trials_of(study)
-        search_space = study_space(study, trials)
+        search_space = study_space(study)
+        trials = [trial for trial in trials_of(study) if trial.number not in without]
         pool = self._pool_size(study, search_space)
         n_done = sum(map(was_evaluated, trials))
         if problem.has_open_limits or not search_space or n_done < max(pool, 2):

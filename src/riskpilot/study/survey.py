@@ -22,6 +22,7 @@ from riskpilot.search import (
     has_passing,
     representative_rows,
     values_and_variances,
+    without_penalties,
 )
 from riskpilot.study.kept.attributes import SAFE_KEY
 from riskpilot.study.kept.earlier import Earlier
@@ -43,8 +44,8 @@ class Survey:
     the posterior means there; ``fitted``: the points of the finished evaluations that the model was
     fitted to, (k, d); ``tried``: the points that were evaluated, or will bring nothing new, shape
     (n, d); ``known``: the numbers of the trials whose results were there when the model was
-    fitted; ``whole``: the numbers of the whole evaluations that it was fitted to, which are its
-    first observations.
+    fitted; ``whole``: the free objectives of the whole evaluations that it was fitted to, which are
+    its first observations, by the numbers of their trials.
     """
 
     space: Space
@@ -55,7 +56,7 @@ class Survey:
     fitted: FloatArray
     tried: FloatArray
     known: frozenset[int]
-    whole: tuple[int, ...]
+    whole: Mapping[int, float]
 
     @property
     def front(self) -> FloatArray:
@@ -137,7 +138,7 @@ def survey(
     stopped = [stopped_of(trial) for trial in chosen[len(whole) :]]
     observations = Observations(
         x[rows],
-        np.vstack([values, *(each.values for each in stopped)]),
+        without_penalties(np.vstack([values, *(each.values for each in stopped)])),
         # What a stopped one has not shown is its own, whatever examples it shares with others.
         np.vstack([float(strategy.own_noise) * variances, *(each.variances for each in stopped)]),
         np.empty((0, x.shape[1])),
@@ -159,7 +160,7 @@ def survey(
         points[rows],
         points,
         frozenset(trial.number for trial in done),
-        tuple(trial.number for trial in chosen[: len(whole)]),
+        {trial.number: float(free) for trial, free in zip(chosen, values[:, -1], strict=False)},
     )
 
 

@@ -25,7 +25,7 @@ from riskpilot.common import (
 )
 from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import StudyError, shown
-from riskpilot.search import Observations, Surrogate, fit_model
+from riskpilot.search import Observations, Surrogate, cut_at, fit_model, penalty_line
 from riskpilot.study.kept.attributes import as_written, attributes_of, changed
 from riskpilot.study.questions.stored_space import space_from_json
 from riskpilot.study.space import Space, range_in_words
@@ -77,7 +77,8 @@ class Earlier:
     def surrogates(self) -> tuple[Surrogate, ...]:
         """One surrogate for each objective of the earlier study."""
         x = Space(self.space).encode(self.points)
-        seen = Observations(x, self.values, self.variances, np.empty((0, x.shape[1])))
+        values = cut_at(self.values, self._penalty)
+        seen = Observations(x, values, self.variances, np.empty((0, x.shape[1])))
         fitted = fit_model(seen, misfit=True).surrogates
         return tuple(each for each in fitted if isinstance(each, Surrogate))
 
@@ -88,8 +89,14 @@ class Earlier:
         """
         x = Space(self.space).encode(points)
         expected = np.column_stack([surrogate.mean(x) for surrogate in self.surrogates])
-        spread = np.maximum(np.ptp(self.values, axis=0), 1e-12)
-        return bool((np.abs(values - expected) <= _ALIKE * spread).all())
+        before, now = (cut_at(some, self._penalty) for some in (self.values, values))
+        spread = np.maximum(np.ptp(before, axis=0), 1e-12)
+        return bool((np.abs(now - expected) <= _ALIKE * spread).all())
+
+    @cached_property
+    def _penalty(self) -> float:
+        """The worst free objective that is no penalty; infinity where none is a penalty."""
+        return penalty_line(self.values[:, -1])
 
     def check_space(self, space: Mapping[str, BaseDistribution], *, finished: bool = False) -> None:
         """Refuse parameters that the earlier study has not, or has with another range.
