@@ -75,7 +75,12 @@ def create_study(
         The same seed gives the same search. One is drawn by default.
     safe : mapping of str to values, optional
         A configuration known to keep the risks low; it is evaluated first, and makes a run that
-        certifies nothing rare.
+        certifies nothing rare. Each value is one that its parameter can take: a number inside its
+        range and on its steps (a text or a truth value is none; 2.0 is the whole number 2), or one
+        of the choices. What an evaluation says of its ranges is known when it runs; its trial then
+        fails with a `StudyError`, and the study stays usable. A value outside the range is refused
+        because the search would take what it shows for what the end of the range is like. Where a
+        study is continued, nothing is queued.
     n_calibration : int, optional
         How many calibration examples there will be, for evaluations that do not bring their
         losses. By default the search takes it to be the number of validation examples.
@@ -114,7 +119,7 @@ def create_study(
             f"create_study takes a Problem, but got a {type(problem).__name__}. "
             f'Write create_study(Problem([Risk("error", limit=0.1)], minimize="cost")).'
         )
-    first = None if safe is None else _enqueued(safe)
+    first = None if safe is None else _enqueued(safe) or None
     earlier = None if warm_start is None else read_earlier(problem, warm_start)
     _check_place(storage, study_name, sampler, load_if_exists)
     _check_numbers(seed, n_calibration)

@@ -22,6 +22,7 @@ from riskpilot.study.kept.seen_ids import earlier_ids, keep_seen, seen_ids
 from riskpilot.study.kept.trial_losses import store_evaluation
 from riskpilot.study.kept.trials import has_losses, trials_of
 from riskpilot.study.kept.unsent import UnsentRecords
+from riskpilot.study.queued import check_queued
 from riskpilot.study.space import check_drawn
 from riskpilot.study.storages import (
     StorageUnreachableError,
@@ -67,7 +68,8 @@ def tell(
     Raises
     ------
     StudyError
-        If the study was not made by riskpilot, or the trial is not one of its running trials.
+        If the study was not made by riskpilot, the trial is not one of its running trials, or a
+        value was queued for it that its parameter cannot take.
     LossError
         If the evaluation is none, or its losses cannot be used.
     LeakageError
@@ -85,6 +87,7 @@ def tell(
     """
     problem = problem_of(study)
     running = _running(study, trial)
+    check_queued(running)
     ids = read_ids(validation_ids, calibration_ids)
     recorder = Recorder(study, problem, ids)
     record = recorder.prepare(running, evaluation)

@@ -16,11 +16,12 @@ from riskpilot.study.storages.location import SameFile, address_of, file_of, is_
 from riskpilot.study.storages.locks import exclusive, file_lock
 from riskpilot.study.storages.opening import clear_errors, existing_storage, open_storage
 from riskpilot.study.storages.optuna_internals import (
+    AdaptedTrial,
     as_storage,
     fixed_params,
     get_trial,
     is_optimizing,
-    refused_value,
+    is_within,
     set_trial_state,
     set_trial_system_attr,
     set_trial_user_attr,
@@ -43,6 +44,7 @@ __all__ = [
     "GRACE_SECONDS",
     "HEARTBEAT_SECONDS",
     "PATIENCE_SECONDS",
+    "AdaptedTrial",
     "Patience",
     "SameFile",
     "StorageUnreachableError",
@@ -64,9 +66,9 @@ __all__ = [
     "is_in_memory",
     "is_optimizing",
     "is_storage",
+    "is_within",
     "open_storage",
     "patience_with",
-    "refused_value",
     "seconds_between",
     "seconds_running",
     "set_trial_state",
