@@ -12,7 +12,13 @@ from riskpilot.study.storages.heartbeats import (
     fail_silent_trials,
     has_heartbeat,
 )
-from riskpilot.study.storages.location import SameFile, address_of, file_of, is_in_memory
+from riskpilot.study.storages.location import (
+    SameFile,
+    address_of,
+    earlier_names_of,
+    file_of,
+    is_in_memory,
+)
 from riskpilot.study.storages.locks import exclusive, file_lock
 from riskpilot.study.storages.opening import clear_errors, existing_storage, open_storage
 from riskpilot.study.storages.optuna_internals import (
@@ -52,6 +58,7 @@ __all__ = [
     "as_storage",
     "clear_errors",
     "disk_reason",
+    "earlier_names_of",
     "exclusive",
     "existing_storage",
     "fail_overdue_trials",
