@@ -2,7 +2,7 @@
 
 import contextlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -143,10 +143,14 @@ class Recorder:
     def store(self, trial: optuna.Trial | FrozenTrial, evaluation: object) -> Record:
         """Check and store the evaluation of a trial, and return its record."""
         if not isinstance(evaluation, Evaluation):
+            way_out = "Write Evaluation(validation={...}, calibration={...})."
+            if isinstance(evaluation, Coroutine | AsyncGenerator):
+                way_out = "Write def in place of async def, and asyncio.run(...) inside of it."
+            if isinstance(evaluation, Coroutine):
+                evaluation.close()  # Python would warn that nobody awaited it
             raise LossError(
                 f"The evaluation of trial {trial.number} must be an Evaluation, but it is a "
-                f"{type(evaluation).__name__}. Write Evaluation(validation={{...}}, "
-                f"calibration={{...}})."
+                f"{type(evaluation).__name__}. {way_out}"
             )
         plain_configs([trial.params], StudyError)  # a certificate must be able to name it
         for name, value in trial.params.items():
