@@ -199,7 +199,7 @@ LOST = {"error": LUCK[0, :500] < 0.1, "cost": 1.0}
         (blocks({"error": 1.0, "cost": 1.0}), "one number per example"),
         (blocks({"error": [[1], 0], "cost": 1.0}), "rectangle"),
         (blocks({"error": np.ma.masked_equal([1, 0], 0), "cost": 1.0}), "are masked"),
-        (blocks({**LOST, "cost": "cheap"}), "'cost' must be"),
+        (blocks({**LOST, "cost": "cheap"}), "'cost' is a number, or one number per example"),
         (blocks(LOST, LOST, returned=[0, 1]), "returned a list"),
         (blocks(LOST, LOST, LOST), "have 1,500 so far where the first trial had 1,000"),
         (blocks(LOST), "this one has 500 where the first had 1,000"),

@@ -11,7 +11,7 @@ import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 
-from riskpilot.common import plain_configs, shown_safely, unwarned
+from riskpilot.common import is_whole_text, plain_configs, shown_safely, unwarned
 from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import MOST_EXAMPLES, is_whole
 from riskpilot.problem import Problem
@@ -211,17 +211,34 @@ def load_study(
     with clear_errors(storage):
         # A slip in the name of a file must not leave an empty database behind.
         opened = existing_storage(storage) if isinstance(storage, str | Path) else storage
+        name = _only_name(storage, opened) if study_name is None else study_name
         try:
-            study = optuna.load_study(study_name=study_name, storage=opened)
+            study = optuna.load_study(study_name=name, storage=opened)
         except KeyError as error:
-            address = address_of(storage)
-            shown = type(storage).__name__ if address is None else hide_password(address)
             raise StudyError(
-                f"There is no study {shown_safely(study_name)} in the storage {shown!r}. "
+                f"There is no study {shown_safely(name)} in the storage {_named(storage)!r}. "
                 f"Make it with riskpilot.create_study(problem, storage=..., study_name=...)."
             ) from error
     attach_store(study, chosen_store(opened, artifact_store))
     return _continued(study, problem_of(study), sampler)
+
+
+def _only_name(storage: str | Path | BaseStorage, opened: str | BaseStorage) -> str:
+    """Return the name of the study that a storage holds, if it holds one alone."""
+    names = optuna.get_all_study_names(opened)
+    if len(names) == 1:
+        return names[0]
+    raise StudyError(
+        f"The name of a study may be left out where its storage holds one study alone, but "
+        f"{_named(storage)!r} holds {', '.join(map(shown_safely, sorted(names))) or 'none'}. Write "
+        f"load_study(storage=..., study_name=...) with the name of one that is there."
+    )
+
+
+def _named(storage: str | Path | BaseStorage) -> str:
+    """Name a storage for a message: its address without the password, or its type."""
+    address = str(storage) if isinstance(storage, Path) else address_of(storage)
+    return type(storage).__name__ if address is None else hide_password(address)
 
 
 def _write(
@@ -297,7 +314,7 @@ def _check_place(
             f"storage is an address, a file or an Optuna storage, but it is {shown(storage)}. "
             f'Write storage="sqlite:///study.db", or leave it out to stay in memory.'
         )
-    if study_name is not None and not isinstance(study_name, str):
+    if study_name is not None and not (isinstance(study_name, str) and is_whole_text(study_name)):
         raise StudyError(
             f"study_name is a text, but it is {shown(study_name)}. "
             f'Write study_name="adult", or leave it out.'

@@ -31,7 +31,7 @@ from riskpilot.study.storages import (
     system_attrs_of,
     without_password,
 )
-from riskpilot.study.telling import Recorder, optuna_values
+from riskpilot.study.telling import Recorder, is_of, optuna_values
 
 logger = logging.getLogger("riskpilot")
 
@@ -122,6 +122,17 @@ def objective(
     recorder, unsent = Recorder(study, problem, ids), UnsentRecords(study)
 
     def record(begun: optuna.Trial) -> tuple[float, ...]:
+        if not isinstance(begun, optuna.Trial):
+            raise StudyError(
+                f"An objective takes a running trial, which study.optimize gives it, but got "
+                f"{shown(begun, 80)}. To try an evaluation once, call evaluate(trial) itself."
+            )
+        if not is_of(study, begun):
+            raise StudyError(
+                f"An objective is made for one study, this one for {study.study_name!r}, but the "
+                f"trial is of the study {begun.study.study_name!r}. Make one for that study: "
+                f"rp.objective(study, evaluate)."
+            )
         trial = checked(begun)
         if STOPPED_KEY in trial.user_attrs:
             raise optuna.TrialPruned("a worker that died had stopped it")

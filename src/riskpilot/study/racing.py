@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import optuna
 
-from riskpilot.common import within
+from riskpilot.common import TimeLimitError, within
 from riskpilot.common.arrays import Array
 from riskpilot.errors import LossError, StudyError, shown
 from riskpilot.losses import Evaluation, LossMapping, check_free, validation_losses
@@ -18,6 +18,8 @@ from riskpilot.study.rivals import Rivals, rivals_of
 
 Blocks = Generator[LossMapping, None, Any]
 """What an evaluation is that may be stopped: it yields losses and returns those of calibration."""
+
+_GOES_ON = "generator ignored GeneratorExit"  # as Python says it
 
 
 class Race:
@@ -58,14 +60,14 @@ class Race:
 
     def _close(self, blocks: Blocks, error: BaseException) -> None:
         """Close a generator that goes no further; what it raises then does not hide the error."""
-        if blocks.gi_running:  # in a thread of its own, which was asked to stop
-            return
         try:
             blocks.close()
         except Exception as at_close:
+            if isinstance(error, TimeLimitError):  # it may still run, in a thread of its own
+                return
             if not isinstance(error, optuna.TrialPruned):
                 error.add_note(f"Its generator was closed, and raised: {shown(at_close)}")
-            elif blocks.gi_frame is None:
+            elif str(at_close) != _GOES_ON:
                 raise
             else:
                 raise StudyError(

@@ -90,6 +90,17 @@ def from_unit(distribution: BaseDistribution, u: float) -> Any:
     return round(value) if isinstance(distribution, IntDistribution) else value
 
 
+def check_width(name: str, distribution: BaseDistribution) -> None:
+    """Refuse a range that is wider than all numbers, in which nothing can be proposed."""
+    if isinstance(distribution, FloatDistribution):
+        low, high = distribution.low, distribution.high
+        if not math.isfinite(high - low):
+            raise StudyError(
+                f"The range of a parameter is at most as wide as the largest number, but {name!r} "
+                f"goes from {low} to {high}. Give it ends that values can have, or log=True."
+            )
+
+
 def check_choices(
     name: str, distribution: BaseDistribution, error: type[RiskpilotError] = StudyError
 ) -> None:

@@ -26,10 +26,13 @@ from riskpilot.study.queued import check_queued
 from riskpilot.study.space import check_drawn
 from riskpilot.study.storages import (
     StorageUnreachableError,
+    address_of,
     exclusive,
+    file_of,
     fixed_params,
     get_trial,
     hurried,
+    storage_of,
     trial_with_number,
 )
 
@@ -205,10 +208,22 @@ def optuna_values(problem: Problem, record: Record) -> tuple[float, ...]:
     return (*validation_of(problem, [record]).values[0].tolist(), record.free)
 
 
+def is_of(study: optuna.Study, trial: optuna.Trial) -> bool:
+    """Tell whether a trial is one of a study, which may have been loaded more than once."""
+    if trial.study is study:
+        return True
+    own, other = storage_of(study), storage_of(trial.study)
+    is_same_place = own is other or (
+        (place := address_of(own) or file_of(own)) is not None
+        and place == (address_of(other) or file_of(other))
+    )
+    return is_same_place and trial.study.study_name == study.study_name
+
+
 def _running(study: optuna.Study, trial: optuna.Trial | int) -> FrozenTrial:
     """Return a running trial of the study, which is given by itself or by its number."""
     if isinstance(trial, optuna.Trial):
-        found: FrozenTrial | None = get_trial(study, trial) if trial.study == study else None
+        found: FrozenTrial | None = get_trial(study, trial) if is_of(study, trial) else None
     elif is_whole(trial, 0, LARGEST_NUMBER):
         found = trial_with_number(study, int(trial))
     else:

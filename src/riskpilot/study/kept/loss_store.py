@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import io
+import os
 import re
 import uuid
 import weakref
@@ -140,10 +141,14 @@ def chosen_store(storage: str | BaseStorage | None, artifact_store: Any) -> Any:
     None where a place must be named and none was.
     """
     if isinstance(artifact_store, str | Path):
-        if "\0" in str(artifact_store):
+        name = str(artifact_store)
+        kind = "a file" if os.path.isfile(name) else other_than_file(name)
+        if "\0" in name or not name.strip():
+            kind = "none that a system takes"
+        if kind not in (None, "a folder"):
             raise StudyError(
-                f"artifact_store is the name of a folder, but {shown(artifact_store)} is none that "
-                f'a system takes. Name a folder: artifact_store="losses".'
+                f"artifact_store is the name of a folder, but {shown(artifact_store)} is {kind}. "
+                f'Name a folder, or one that is yet to be made: artifact_store="losses".'
             )
         return FolderStore(artifact_store)
     if artifact_store is not None:
