@@ -130,7 +130,7 @@ def check_choices(
 
 
 def check_drawn(name: str, distribution: BaseDistribution, value: Any) -> None:
-    """Refuse a value that Optuna stores as another one: True, queued where the choice is 1."""
+    """Refuse a value that Optuna stores as another one: True of a grid, where the choice is 1."""
     check_choices(name, distribution)
     if not isinstance(distribution, CategoricalDistribution):
         return
@@ -139,8 +139,8 @@ def check_drawn(name: str, distribution: BaseDistribution, value: Any) -> None:
     if canonical(drawn) != canonical(kept):
         raise StudyError(
             f"The trial was evaluated with {name} = {shown(value)}, but Optuna stores the choice "
-            f"{shown(stored)}, which is equal in Python and not the same. Queue the choice itself: "
-            f"study.enqueue_trial({{{name!r}: {shown(stored)}}})."
+            f"{shown(stored)}, which is equal in Python and not the same. Give the sampler the "
+            f"choice itself, {shown(stored)}."
         )
 
 
