@@ -1,6 +1,8 @@
 """Studies, evaluations and samplers that cannot be used are refused."""
 
 import io
+import re
+from decimal import Decimal
 
 import numpy as np
 import optuna
@@ -29,6 +31,16 @@ def evaluated(evaluation, problem=P, n_trials=1):
     study = rp.create_study(problem, seed=0)
     study.optimize(rp.objective(study, lambda trial: evaluation), n_trials=n_trials)
     return study
+
+
+def evaluate(trial):
+    trial.suggest_float("x", 0, 1)
+    return rp.Evaluation({"error": V["error"][0], "cost": 1.0})
+
+
+def searched(suggest):
+    study = rp.create_study(P, seed=0)
+    study.optimize(rp.objective(study, suggest), n_trials=1)
 
 
 def finished():
@@ -63,6 +75,53 @@ CASES = {
         rp.StudyError,
         r"mapping of parameters to values, but it is \{1: 2\}",
         lambda: rp.create_study(P, safe={1: 2}),
+    ),
+    "a study whose name no storage can keep": (
+        rp.StudyError,
+        r"study_name is a text, but it is 'a.ud800'",
+        lambda: rp.create_study(P, study_name="a\ud800"),
+    ),
+    "losses in a file": (
+        rp.StudyError,
+        r"artifact_store is the name of a folder, but '.*\.py' is a file",
+        lambda: rp.create_study(P, artifact_store=__file__),
+    ),
+    "losses in a folder without a name": (
+        rp.StudyError,
+        r"but '' is none",
+        lambda: rp.create_study(P, artifact_store=""),
+    ),
+    "an objective that is called with no trial": (
+        rp.StudyError,
+        r"running trial, .* but got None",
+        lambda: rp.objective(rp.create_study(P), evaluate)(None),
+    ),
+    "an objective that is tried on parameters": (
+        rp.StudyError,
+        r"FixedTrial.* call evaluate\(trial\)",
+        lambda: rp.objective(rp.create_study(P), evaluate)(optuna.trial.FixedTrial({"x": 0.5})),
+    ),
+    "an objective that is called with a finished trial": (
+        rp.StudyError,
+        r"FrozenTrial",
+        lambda: rp.objective(study := finished(), evaluate)(study.trials[0]),
+    ),
+    "the objective of another study": (
+        rp.StudyError,
+        r"is made for one study, this one for 'one', but the trial is of the study 'other'",
+        lambda: rp.create_study(P, study_name="other").optimize(
+            rp.objective(rp.create_study(P, study_name="one"), evaluate), n_trials=1
+        ),
+    ),
+    "a range without end": (
+        rp.StudyError,
+        r"'x' goes from 0\.0 to inf",
+        lambda: searched(lambda trial: trial.suggest_float("x", 0, INF)),
+    ),
+    "a range wider than all numbers": (
+        rp.StudyError,
+        r"'x' goes from -1e\+308 to 1e\+308",
+        lambda: searched(lambda trial: trial.suggest_float("x", -1e308, 1e308)),
     ),
     "a study that is there": (
         rp.StudyError,
@@ -127,6 +186,14 @@ CASES = {
         r"'cost'.*\(2, 2\)",
         lambda: evaluated(rp.Evaluation({"error": [0, 1], "cost": [[1, 2], [3, 4]]})),
     ),
+    **{
+        f"a free objective that is {value!r}": (
+            rp.LossError,
+            rf"'cost' is a number, or one number per example, but it is {re.escape(repr(value))}",
+            lambda value=value: evaluated(rp.Evaluation({"error": [0, 1], "cost": value})),
+        )
+        for value in (None, "0.3", b"1", {}, [], 1j, Decimal("0.3"))
+    },
     "a free objective that is infinite": (
         rp.LossError,
         r"'cost'.*inf",
@@ -201,6 +268,25 @@ def test_a_storage_without_the_study_is_named(tmp_path):
     with pytest.raises(rp.StudyError, match="'absent'") as caught:
         rp.load_study(storage=place, study_name="absent")
     assert_rule_value_and_way_out(str(caught.value))
+
+
+def test_the_names_of_several_studies_are_listed(tmp_path):
+    for name in "ba":
+        rp.create_study(P, storage=tmp_path / "s.db", study_name=name)
+    with pytest.raises(rp.StudyError, match=r"s\.db' holds 'a', 'b'\. Write load_study") as caught:
+        rp.load_study(storage=tmp_path / "s.db")
+    assert_rule_value_and_way_out(str(caught.value))
+
+
+@pytest.mark.filterwarnings("ignore:Heartbeat of storage")
+@pytest.mark.parametrize("name", ["s.db", "s.log"])
+def test_a_study_that_is_loaded_twice_is_one_study(name, tmp_path):
+    one = rp.create_study(P, storage=tmp_path / name, study_name="n")
+    two = rp.load_study(storage=tmp_path / name)
+    trial = one.ask()
+    rp.tell(two, trial, evaluate(trial))
+    two.optimize(rp.objective(one, evaluate), n_trials=1)
+    assert [trial.state.name for trial in one.trials] == ["COMPLETE", "COMPLETE"]
 
 
 def test_stored_losses_are_never_unpickled():

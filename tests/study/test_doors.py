@@ -319,28 +319,6 @@ def test_a_study_that_is_not_there_is_not_made(name: str, tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("value", [[1, 2], (1, 2), {"a": 1}, "half", None])
-@pytest.mark.parametrize("suffix", [".db", ".log"])
-def test_a_safe_value_that_its_parameter_cannot_take_is_named(
-    value: object, suffix: str, tmp_path: Path
-) -> None:
-    study = rp.create_study(PROBLEM, safe={"x": value}, storage=tmp_path / f"study{suffix}")
-    said = r"^The safe configuration .* 'x' is .* suggests numbers from 0.0 to 1.0\. Make"
-    with pytest.raises(rp.StudyError, match=said):
-        study.optimize(rp.objective(study, evaluate, time_limit=60), n_trials=1)
-
-
-def test_a_queued_choice_that_is_not_there_is_named() -> None:
-    def evaluate_choice(trial: optuna.Trial) -> rp.Evaluation:
-        trial.suggest_categorical("c", ["a", "b"])
-        return evaluate(trial)
-
-    study = rp.create_study(PROBLEM)
-    study.enqueue_trial({"c": "z"})
-    with pytest.raises(rp.StudyError, match=r"queued .* 'c' is 'z', .* the choices 'a', 'b'\."):
-        study.optimize(rp.objective(study, evaluate_choice), n_trials=1)
-
-
 def test_an_error_of_the_evaluation_itself_is_raised_as_it_is() -> None:
     def fail(trial: optuna.Trial) -> rp.Evaluation:
         trial.suggest_float("x", 0, 1)

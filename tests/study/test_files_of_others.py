@@ -96,6 +96,10 @@ SAME_FILE = [
     ("a b.db", "sqlite:///a%20b.db", "a b.db"),
     ("a b.db", "sqlite:///file:a%2520b.db?uri=true", "a b.db"),
     ("50%25.log", "50%25.log", "./50%25.log"),
+    ("y.db", "sqlite:///no/../y.db", "y.db"),
+    ("y.db", "no/../y.db", "sqlite:///no/no/../../y.db"),
+    ("y.log", "no/../y.log", "y.log"),
+    ("y.log", "./y.log", "no/../y.log"),
 ]
 
 

@@ -199,11 +199,12 @@ LOST = {"error": LUCK[0, :500] < 0.1, "cost": 1.0}
         (blocks({"error": 1.0, "cost": 1.0}), "one number per example"),
         (blocks({"error": [[1], 0], "cost": 1.0}), "rectangle"),
         (blocks({"error": np.ma.masked_equal([1, 0], 0), "cost": 1.0}), "are masked"),
-        (blocks({**LOST, "cost": "cheap"}), "'cost' must be"),
+        (blocks({**LOST, "cost": "cheap"}), "'cost' is a number, or one number per example"),
         (blocks(LOST, LOST, returned=[0, 1]), "returned a list"),
         (blocks(LOST, LOST, LOST), "have 1,500 so far where the first trial had 1,000"),
         (blocks(LOST), "this one has 500 where the first had 1,000"),
-        (blocks(), "'error' are missing"),
+        (blocks(), "at least one block of losses, but that of trial 1 ended before"),
+        (blocks(returned=LOST), "at least one block of losses"),
         (
             blocks(LOST, LOST, returned=rp.Evaluation({}, LOST, judge={})),
             "Scores of a judge come with an evaluation that is returned whole",
@@ -231,6 +232,98 @@ def test_the_time_limit_is_that_of_all_blocks_together():
     study.optimize(run, n_trials=1)
     never.set()
     assert "may take 0.2 seconds" in study.trials[0].user_attrs["riskpilot:error"]
+
+
+def test_the_time_limit_ends_a_generator_whose_every_step_is_short():
+    closed = []
+
+    def evaluate(trial):
+        trial.suggest_float("x", 0, 1)
+        try:
+            for _ in range(100_000):  # for ever, but for a test that fails
+                yield LOST
+        finally:
+            closed.append(trial.number)
+
+    study = rp.create_study(PROBLEM)
+    run = rp.objective(study, evaluate, on_error="record", time_limit=0.05)
+    study.optimize(run, n_trials=1)
+    assert "may take 0.05 seconds" in study.trials[0].user_attrs["riskpilot:error"]
+    assert closed == [0]
+
+
+def stubborn(trial):
+    """Yield on after it was stopped."""
+    try:
+        yield from race(trial)
+    except GeneratorExit:
+        yield LOST
+
+
+def unclean(trial):
+    """Raise when it is closed."""
+    try:
+        yield from race(trial)
+    finally:
+        raise OSError("the cleaning up")
+
+
+@pytest.mark.parametrize(
+    ("evaluate", "error", "said"),
+    [
+        (stubborn, rp.StudyError, r"comes to its end, but that of trial 1 yielded once more\. Let"),
+        (unclean, OSError, "the cleaning up"),
+    ],
+)
+def test_a_generator_that_does_not_end_well_when_it_is_stopped_fails_its_trial(
+    evaluate, error, said
+):
+    study = raced(1)
+    study.enqueue_trial({"x": 0.9})  # which is stopped
+    with pytest.raises(error, match=said):
+        study.optimize(rp.objective(study, evaluate), n_trials=1)
+    assert states(study)[-1] == TrialState.FAIL
+    study.optimize(rp.objective(study, race), n_trials=2)  # and the study goes on
+
+
+def test_an_error_while_a_generator_is_closed_does_not_hide_what_was_wrong_before():
+    def evaluate(trial):
+        try:
+            yield [0.1, 0.2]
+        finally:
+            raise OSError("the cleaning up")
+
+    with pytest.raises(rp.LossError, match="A generator yields mappings") as caught:
+        raced(1, evaluate=evaluate)
+    assert "the cleaning up" in caught.value.__notes__[0]
+
+
+def test_a_trial_that_names_its_parameters_late_is_evaluated_in_full():
+    def late(trial):
+        lost = errors(0.9)
+        yield {"error": lost[0, :500], "cost": 1.0}
+        trial.suggest_float("x", 0, 1)
+        yield {"error": lost[0, 500:], "cost": 1.0}
+        return {"error": lost[1]}
+
+    study = raced(4)
+    study.optimize(rp.objective(study, late), n_trials=4)
+    assert states(study)[4:] == [TrialState.COMPLETE] * 4
+    assert all(trial.params for trial in study.trials)
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_evaluation_that_nobody_awaits_is_named():
+    async def whole(trial):
+        return rp.Evaluation(LOST)
+
+    async def in_blocks(trial):
+        yield LOST
+
+    for evaluate in (whole, in_blocks):
+        study = rp.create_study(PROBLEM)
+        with pytest.raises(rp.LossError, match=r"must be an Evaluation.* async def, and asyncio"):
+            study.optimize(rp.objective(study, evaluate), n_trials=1)
 
 
 def test_an_error_inside_a_generator_fails_its_trial():

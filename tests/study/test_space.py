@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from sklearn.tree import DecisionTreeClassifier
@@ -122,7 +123,7 @@ def test_choices_that_optuna_cannot_tell_apart_are_refused_before_losses_are_sto
         search.fit(X, X[:, 0] > 0.5)
 
 
-def test_a_queued_value_is_stored_as_the_choice_that_was_evaluated_or_refused():
+def test_a_value_is_stored_as_the_choice_that_was_evaluated_or_refused():
     study = rp.create_study(rp.Problem([rp.Risk("error", 0.9)], "cost"), seed=0)
 
     def evaluate(trial):
@@ -132,9 +133,12 @@ def test_a_queued_value_is_stored_as_the_choice_that_was_evaluated_or_refused():
     study.enqueue_trial({"kind": 1})
     study.enqueue_trial({"kind": True})
     study.optimize(rp.objective(study, evaluate), n_trials=1)
-    with pytest.raises(rp.StudyError, match="kind = True, but Optuna stores the choice 1"):
+    with pytest.raises(rp.StudyError, match=r"'kind' is True, .* the choices 1, 2, '1', None, 2"):
         study.optimize(rp.objective(study, evaluate), n_trials=1)
-    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "FAIL"]
+    study.sampler = optuna.samplers.GridSampler({"kind": [True, 2]}, seed=1)
+    with pytest.raises(rp.StudyError, match="kind = True, but Optuna stores the choice 1"):
+        study.optimize(rp.objective(study, evaluate), n_trials=2)
+    assert [trial.state.name for trial in study.trials][:2] == ["COMPLETE", "FAIL"]
 
 
 def test_of_many_parameters_few_move_and_at_least_one():

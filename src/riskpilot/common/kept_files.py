@@ -6,6 +6,7 @@ import re
 import zipfile
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import unquote
 
 from riskpilot.common.ordinary_files import other_than_file
 from riskpilot.common.passwords import shown_safely
@@ -69,9 +70,11 @@ def check_replaceable(
 
 def _by_place(path: Path) -> str | None:
     """Say what a file is by where it lies; None where that says nothing."""
+    # An earlier version named the folder of losses by the address of the study, codes and all.
     if any(
-        folder.name.endswith(LOSSES) and Path(str(folder).removesuffix(LOSSES)).is_file()
+        folder.name.endswith(LOSSES) and Path(name.removesuffix(LOSSES)).is_file()
         for folder in path.parents
+        for name in (str(folder), unquote(str(folder)))
     ):
         return "in the folder of a study's losses"
     if not path.exists():

@@ -38,6 +38,8 @@ def within(
     """
     if seconds is None:
         return function(argument)
+    if spent >= seconds:  # a short step would be done before anybody looks at the clock
+        raise _time_is_over(seconds)
     results: list[Result] = []
     errors: list[BaseException] = []
 
@@ -54,14 +56,19 @@ def within(
     thread.join(max(seconds - spent, 0.0))
     if thread.is_alive() and not results and not errors:
         _stop(thread)
-        raise TimeLimitError(
-            f"An evaluation may take {seconds:g} seconds, and this one was not done by then. "
-            f"Raise time_limit, or make the evaluation faster."
-        )
+        raise _time_is_over(seconds)
     thread.join()
     if errors:
         raise errors[0]
     return results[0]
+
+
+def _time_is_over(seconds: float) -> TimeLimitError:
+    """Make the error for an evaluation that took longer than it may."""
+    return TimeLimitError(
+        f"An evaluation may take {seconds:g} seconds, and this one was not done by then. "
+        f"Raise time_limit, or make the evaluation faster."
+    )
 
 
 def _stop(thread: threading.Thread) -> None:

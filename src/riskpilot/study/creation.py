@@ -11,7 +11,7 @@ import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 
-from riskpilot.common import plain_configs, shown_safely, unwarned
+from riskpilot.common import is_whole_text, plain_configs, shown_safely, unwarned
 from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import MOST_EXAMPLES, is_whole
 from riskpilot.problem import Problem
@@ -75,7 +75,12 @@ def create_study(
         The same seed gives the same search. One is drawn by default.
     safe : mapping of str to values, optional
         A configuration known to keep the risks low; it is evaluated first, and makes a run that
-        certifies nothing rare.
+        certifies nothing rare. Each value is one that its parameter can take: a number inside its
+        range and on its steps (a text or a truth value is none; 2.0 is the whole number 2), or one
+        of the choices. What an evaluation says of its ranges is known when it runs; its trial then
+        fails with a `StudyError`, and the study stays usable. A value outside the range is refused
+        because the search would take what it shows for what the end of the range is like. Where a
+        study is continued, nothing is queued.
     n_calibration : int, optional
         How many calibration examples there will be, for evaluations that do not bring their
         losses. By default the search takes it to be the number of validation examples.
@@ -114,7 +119,7 @@ def create_study(
             f"create_study takes a Problem, but got a {type(problem).__name__}. "
             f'Write create_study(Problem([Risk("error", limit=0.1)], minimize="cost")).'
         )
-    first = None if safe is None else _enqueued(safe)
+    first = None if safe is None else _enqueued(safe) or None
     earlier = None if warm_start is None else read_earlier(problem, warm_start)
     _check_place(storage, study_name, sampler, load_if_exists)
     _check_numbers(seed, n_calibration)
@@ -206,17 +211,34 @@ def load_study(
     with clear_errors(storage):
         # A slip in the name of a file must not leave an empty database behind.
         opened = existing_storage(storage) if isinstance(storage, str | Path) else storage
+        name = _only_name(storage, opened) if study_name is None else study_name
         try:
-            study = optuna.load_study(study_name=study_name, storage=opened)
+            study = optuna.load_study(study_name=name, storage=opened)
         except KeyError as error:
-            address = address_of(storage)
-            shown = type(storage).__name__ if address is None else hide_password(address)
             raise StudyError(
-                f"There is no study {shown_safely(study_name)} in the storage {shown!r}. "
+                f"There is no study {shown_safely(name)} in the storage {_named(storage)!r}. "
                 f"Make it with riskpilot.create_study(problem, storage=..., study_name=...)."
             ) from error
     attach_store(study, chosen_store(opened, artifact_store))
     return _continued(study, problem_of(study), sampler)
+
+
+def _only_name(storage: str | Path | BaseStorage, opened: str | BaseStorage) -> str:
+    """Return the name of the study that a storage holds, if it holds one alone."""
+    names = optuna.get_all_study_names(opened)
+    if len(names) == 1:
+        return names[0]
+    raise StudyError(
+        f"The name of a study may be left out where its storage holds one study alone, but "
+        f"{_named(storage)!r} holds {', '.join(map(shown_safely, sorted(names))) or 'none'}. Write "
+        f"load_study(storage=..., study_name=...) with the name of one that is there."
+    )
+
+
+def _named(storage: str | Path | BaseStorage) -> str:
+    """Name a storage for a message: its address without the password, or its type."""
+    address = str(storage) if isinstance(storage, Path) else address_of(storage)
+    return type(storage).__name__ if address is None else hide_password(address)
 
 
 def _write(
@@ -292,7 +314,7 @@ def _check_place(
             f"storage is an address, a file or an Optuna storage, but it is {shown(storage)}. "
             f'Write storage="sqlite:///study.db", or leave it out to stay in memory.'
         )
-    if study_name is not None and not isinstance(study_name, str):
+    if study_name is not None and not (isinstance(study_name, str) and is_whole_text(study_name)):
         raise StudyError(
             f"study_name is a text, but it is {shown(study_name)}. "
             f'Write study_name="adult", or leave it out.'

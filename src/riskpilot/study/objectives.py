@@ -2,8 +2,7 @@
 
 import logging
 import math
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
 from threading import TIMEOUT_MAX
 from typing import Any, Literal
 
@@ -17,23 +16,22 @@ from riskpilot.errors import RiskpilotError, StudyError, shown, visible
 from riskpilot.guarantee import as_number
 from riskpilot.losses import Evaluation, read_ids
 from riskpilot.problem import Problem
-from riskpilot.study.kept.attributes import ERROR_KEY, SAFE_KEY, problem_of
+from riskpilot.study.kept.attributes import ERROR_KEY, problem_of
 from riskpilot.study.kept.records import RECORD_KEY, Record
 from riskpilot.study.kept.stopped import STOPPED_KEY
 from riskpilot.study.kept.trial_losses import read_calibration, read_validation
 from riskpilot.study.kept.unsent import UnsentRecords
+from riskpilot.study.queued import checked
 from riskpilot.study.racing import Blocks, Race
-from riskpilot.study.space import range_in_words
 from riskpilot.study.storages import (
     StorageUnreachableError,
     address_of,
     get_trial,
-    refused_value,
     storage_of,
     system_attrs_of,
     without_password,
 )
-from riskpilot.study.telling import Recorder, optuna_values
+from riskpilot.study.telling import Recorder, is_of, optuna_values
 
 logger = logging.getLogger("riskpilot")
 
@@ -123,20 +121,31 @@ def objective(
     ids = read_ids(validation_ids, calibration_ids)
     recorder, unsent = Recorder(study, problem, ids), UnsentRecords(study)
 
-    def record(trial: optuna.Trial) -> tuple[float, ...]:
+    def record(begun: optuna.Trial) -> tuple[float, ...]:
+        if not isinstance(begun, optuna.Trial):
+            raise StudyError(
+                f"An objective takes a running trial, which study.optimize gives it, but got "
+                f"{shown(begun, 80)}. To try an evaluation once, call evaluate(trial) itself."
+            )
+        if not is_of(study, begun):
+            raise StudyError(
+                f"An objective is made for one study, this one for {study.study_name!r}, but the "
+                f"trial is of the study {begun.study.study_name!r}. Make one for that study: "
+                f"rp.objective(study, evaluate)."
+            )
+        trial = checked(begun)
         if STOPPED_KEY in trial.user_attrs:
             raise optuna.TrialPruned("a worker that died had stopped it")
         written = _recovered(study, problem, trial, unsent)
         try:
             if written is None:
-                with _queued_values_named(trial):
-                    evaluation = within(time_limit, evaluate, trial)
-                    if isinstance(evaluation, Generator):
-                        race = Race(study, trial)
-                        written = recorder.write(trial, race.run(evaluation, time_limit))
-                        race.keep_course()
-                    else:
-                        written = recorder.write(trial, evaluation)
+                evaluation = within(time_limit, evaluate, trial)
+                if isinstance(evaluation, Generator):
+                    race = Race(study, trial)
+                    written = recorder.write(trial, race.run(evaluation, time_limit))
+                    race.keep_course()
+                else:
+                    written = recorder.write(trial, evaluation)
         except (optuna.TrialPruned, *_OF_THE_STORAGE):
             raise
         except Exception as error:
@@ -150,29 +159,6 @@ def objective(
         return optuna_values(problem, written)
 
     return record
-
-
-@contextmanager
-def _queued_values_named(trial: optuna.Trial) -> Iterator[None]:
-    """Say in which queued configuration a value stands that a parameter cannot take."""
-    try:
-        yield
-    except (ValueError, TypeError, OverflowError) as error:
-        refused = refused_value(error)
-        if refused is None:
-            raise
-        name, distribution, value = refused
-        is_safe = SAFE_KEY in trial.user_attrs
-        what = "The safe configuration" if is_safe else "A configuration that was queued"
-        way_out = (
-            "Make a new study with such a value: create_study(..., safe=...)"
-            if is_safe
-            else "Queue it again with such a value: study.enqueue_trial(...)"
-        )
-        raise StudyError(
-            f"{what} has a value that each parameter can take, but {name!r} is {shown(value)}, and "
-            f"the evaluation suggests {range_in_words(distribution)}. {way_out}."
-        ) from error
 
 
 def _recovered(

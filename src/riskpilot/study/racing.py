@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import optuna
 
-from riskpilot.common import within
+from riskpilot.common import TimeLimitError, within
 from riskpilot.common.arrays import Array
-from riskpilot.errors import LossError
+from riskpilot.errors import LossError, StudyError, shown
 from riskpilot.losses import Evaluation, LossMapping, check_free, validation_losses
 from riskpilot.study.kept.attributes import problem_of
 from riskpilot.study.kept.stopped import keep_course, keep_stopped
@@ -18,6 +18,8 @@ from riskpilot.study.rivals import Rivals, rivals_of
 
 Blocks = Generator[LossMapping, None, Any]
 """What an evaluation is that may be stopped: it yields losses and returns those of calibration."""
+
+_GOES_ON = "generator ignored GeneratorExit"  # as Python says it
 
 
 class Race:
@@ -39,22 +41,40 @@ class Race:
         and the trial says what it showed. The generator may take ``time_limit`` seconds in all.
         """
         spent = 0.0
-        while True:
-            began = time.monotonic()
-            found, has_ended = within(time_limit, _next, blocks, spent)
-            spent += time.monotonic() - began
-            if has_ended:
-                return self._evaluation(found)
-            try:
+        try:
+            while True:
+                began = time.monotonic()
+                found, has_ended = within(time_limit, _next, blocks, spent)
+                spent += time.monotonic() - began
+                if has_ended:
+                    return self._evaluation(found)
                 self._add(found)
-            except BaseException:
-                blocks.close()
-                raise
+        except BaseException as error:
+            self._close(blocks, error)
+            raise
 
     def keep_course(self) -> None:
         """Note on the trial how a free objective that is a number went from block to block."""
         if self._course:
             keep_course(self._study, self._trial, self._course)
+
+    def _close(self, blocks: Blocks, error: BaseException) -> None:
+        """Close a generator that goes no further; what it raises then does not hide the error."""
+        try:
+            blocks.close()
+        except Exception as at_close:
+            if isinstance(error, TimeLimitError):  # it may still run, in a thread of its own
+                return
+            if not isinstance(error, optuna.TrialPruned):
+                error.add_note(f"Its generator was closed, and raised: {shown(at_close)}")
+            elif str(at_close) != _GOES_ON:
+                raise
+            else:
+                raise StudyError(
+                    f"A generator that is stopped comes to its end, but that of trial "
+                    f"{self._trial.number} yielded once more. Let GeneratorExit pass around a "
+                    f"yield: write finally, or except Exception."
+                ) from None
 
     def _add(self, block: object) -> None:
         """Take the losses of the next examples; `optuna.TrialPruned` where they settle it."""
@@ -136,6 +156,12 @@ class Race:
 
     def _evaluation(self, returned: object) -> Evaluation:
         """Make the whole evaluation; ``returned``: what the generator returned at its end."""
+        if not self._parts and not isinstance(returned, Evaluation):
+            raise LossError(
+                f"A generator yields at least one block of losses, but that of trial "
+                f"{self._trial.number} ended before. Write yield "
+                f'{{"{self._problem.names[0]}": array, ...}} before its return.'
+            )
         if returned is None or isinstance(returned, Mapping):
             return Evaluation(self._joined(), returned)
         if not isinstance(returned, Evaluation):

@@ -83,7 +83,9 @@ def rivals_of(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Riv
     """Collect what a running trial competes with.
 
     There is nothing to judge by for the safe configuration, before a trial is whole and has losses
-    that differ, with open limits, where nothing can pass, and where a risk is no plain mean.
+    that differ, with open limits, where nothing can pass, and where a risk is no plain mean. Nor is
+    there for a trial that has not named a parameter yet which all others have: the search would
+    take what it showed for a branch without that parameter.
     """
     plain = all(risk.statistic == Mean() and risk.weights is None for risk in problem.risks)
     done = finished_with_losses(trials_of(study))
@@ -91,7 +93,10 @@ def rivals_of(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Riv
     if not records:
         return Rivals()
     k, free = records[0].n_validation, problem.minimize
-    if not plain or problem.has_open_limits or SAFE_KEY in trial.user_attrs:
+    has_all = frozenset.intersection(*(frozenset(other.params) for other in done)) <= (
+        trial.params.keys()
+    )
+    if not (plain and has_all) or problem.has_open_limits or SAFE_KEY in trial.user_attrs:
         return Rivals(k)
     validation = validation_of(problem, records)
     n_calibration = n_calibration_of(records, settings_of(study).get("n_calibration"))

@@ -53,7 +53,7 @@ from riskpilot.study.proposals import (
     unlike_tried,
 )
 from riskpilot.study.sampler_settings import check_settings
-from riskpilot.study.space import Space, from_unit, pool_size
+from riskpilot.study.space import Space, check_width, from_unit, pool_size
 from riskpilot.study.storages import (
     exclusive,
     is_optimizing,
@@ -264,6 +264,7 @@ class GuidedSampler(BaseSampler):
     ) -> Any:
         if (earlier := earlier_of(study)) is not None:
             earlier.check_space({param_name: param_distribution})
+        check_width(param_name, param_distribution)
         size = self._pool_size(study, study_space(study))
         rng = self._rng(None, param_name)
         pool = self._strategy.pool if trial.number < size else uniform

@@ -90,6 +90,17 @@ def from_unit(distribution: BaseDistribution, u: float) -> Any:
     return round(value) if isinstance(distribution, IntDistribution) else value
 
 
+def check_width(name: str, distribution: BaseDistribution) -> None:
+    """Refuse a range that is wider than all numbers, in which nothing can be proposed."""
+    if isinstance(distribution, FloatDistribution):
+        low, high = distribution.low, distribution.high
+        if not math.isfinite(high - low):
+            raise StudyError(
+                f"The range of a parameter is at most as wide as the largest number, but {name!r} "
+                f"goes from {low} to {high}. Give it ends that values can have, or log=True."
+            )
+
+
 def check_choices(
     name: str, distribution: BaseDistribution, error: type[RiskpilotError] = StudyError
 ) -> None:
@@ -119,7 +130,7 @@ def check_choices(
 
 
 def check_drawn(name: str, distribution: BaseDistribution, value: Any) -> None:
-    """Refuse a value that Optuna stores as another one: True, queued where the choice is 1."""
+    """Refuse a value that Optuna stores as another one: True of a grid, where the choice is 1."""
     check_choices(name, distribution)
     if not isinstance(distribution, CategoricalDistribution):
         return
@@ -128,8 +139,8 @@ def check_drawn(name: str, distribution: BaseDistribution, value: Any) -> None:
     if canonical(drawn) != canonical(kept):
         raise StudyError(
             f"The trial was evaluated with {name} = {shown(value)}, but Optuna stores the choice "
-            f"{shown(stored)}, which is equal in Python and not the same. Queue the choice itself: "
-            f"study.enqueue_trial({{{name!r}: {shown(stored)}}})."
+            f"{shown(stored)}, which is equal in Python and not the same. Give the sampler the "
+            f"choice itself, {shown(stored)}."
         )
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -22,13 +22,17 @@ from riskpilot.study.kept.seen_ids import earlier_ids, keep_seen, seen_ids
 from riskpilot.study.kept.trial_losses import store_evaluation
 from riskpilot.study.kept.trials import has_losses, trials_of
 from riskpilot.study.kept.unsent import UnsentRecords
+from riskpilot.study.queued import check_queued
 from riskpilot.study.space import check_drawn
 from riskpilot.study.storages import (
     StorageUnreachableError,
+    address_of,
     exclusive,
+    file_of,
     fixed_params,
     get_trial,
     hurried,
+    storage_of,
     trial_with_number,
 )
 
@@ -67,7 +71,8 @@ def tell(
     Raises
     ------
     StudyError
-        If the study was not made by riskpilot, or the trial is not one of its running trials.
+        If the study was not made by riskpilot, the trial is not one of its running trials, or a
+        value was queued for it that its parameter cannot take.
     LossError
         If the evaluation is none, or its losses cannot be used.
     LeakageError
@@ -85,6 +90,7 @@ def tell(
     """
     problem = problem_of(study)
     running = _running(study, trial)
+    check_queued(running)
     ids = read_ids(validation_ids, calibration_ids)
     recorder = Recorder(study, problem, ids)
     record = recorder.prepare(running, evaluation)
@@ -140,10 +146,14 @@ class Recorder:
     def store(self, trial: optuna.Trial | FrozenTrial, evaluation: object) -> Record:
         """Check and store the evaluation of a trial, and return its record."""
         if not isinstance(evaluation, Evaluation):
+            way_out = "Write Evaluation(validation={...}, calibration={...})."
+            if isinstance(evaluation, Coroutine | AsyncGenerator):
+                way_out = "Write def in place of async def, and asyncio.run(...) inside of it."
+            if isinstance(evaluation, Coroutine):
+                evaluation.close()  # Python would warn that nobody awaited it
             raise LossError(
                 f"The evaluation of trial {trial.number} must be an Evaluation, but it is a "
-                f"{type(evaluation).__name__}. Write Evaluation(validation={{...}}, "
-                f"calibration={{...}})."
+                f"{type(evaluation).__name__}. {way_out}"
             )
         plain_configs([trial.params], StudyError)  # a certificate must be able to name it
         for name, value in trial.params.items():
@@ -198,10 +208,22 @@ def optuna_values(problem: Problem, record: Record) -> tuple[float, ...]:
     return (*validation_of(problem, [record]).values[0].tolist(), record.free)
 
 
+def is_of(study: optuna.Study, trial: optuna.Trial) -> bool:
+    """Tell whether a trial is one of a study, which may have been loaded more than once."""
+    if trial.study is study:
+        return True
+    own, other = storage_of(study), storage_of(trial.study)
+    is_same_place = own is other or (
+        (place := address_of(own) or file_of(own)) is not None
+        and place == (address_of(other) or file_of(other))
+    )
+    return is_same_place and trial.study.study_name == study.study_name
+
+
 def _running(study: optuna.Study, trial: optuna.Trial | int) -> FrozenTrial:
     """Return a running trial of the study, which is given by itself or by its number."""
     if isinstance(trial, optuna.Trial):
-        found: FrozenTrial | None = get_trial(study, trial) if trial.study == study else None
+        found: FrozenTrial | None = get_trial(study, trial) if is_of(study, trial) else None
     elif is_whole(trial, 0, LARGEST_NUMBER):
         found = trial_with_number(study, int(trial))
     else:

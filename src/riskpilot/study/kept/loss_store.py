@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import io
+import os
 import re
 import uuid
 import weakref
@@ -26,6 +27,7 @@ from riskpilot.study.storages import (
     PATIENCE_SECONDS,
     Patience,
     disk_reason,
+    earlier_names_of,
     file_of,
     is_in_memory,
     patience_with,
@@ -59,17 +61,26 @@ class MemoryArtifactStore:
 
 
 class FolderStore:
-    """A folder of losses. A file appears under its name when all of it is on the disk."""
+    """A folder of losses. A file appears under its name when all of it is on the disk.
 
-    def __init__(self, folder: str | Path, patience_seconds: float = PATIENCE_SECONDS) -> None:
+    ``others``: folders that are looked into as well, but not written to.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *others: Path,
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
         self._folder = Path(folder)
+        self._others = others
         self.patience = Patience(f"The folder {folder}", patience_seconds, disk_reason)
 
     def open_reader(self, artifact_id: str) -> BinaryIO:
         """Open an artifact for reading."""
         try:
             return open_ordinary(
-                self._path(artifact_id),
+                self._found(artifact_id),
                 "A file of losses",
                 StudyError,
                 "The folder was changed from outside; restore it from a copy.",
@@ -101,7 +112,13 @@ class FolderStore:
     def remove(self, artifact_id: str) -> None:
         """Delete an artifact, if it is there."""
         with contextlib.suppress(FileNotFoundError):
-            self._path(artifact_id).unlink()
+            self._found(artifact_id).unlink()
+
+    def _found(self, artifact_id: str) -> Path:
+        """Return the file of an artifact in the first folder that has it."""
+        path = self._path(artifact_id)
+        elsewhere = (folder / artifact_id for folder in self._others)
+        return next((place for place in (path, *elsewhere) if place.exists()), path)
 
     def _path(self, artifact_id: str) -> Path:
         """Return the file of an artifact."""
@@ -124,10 +141,14 @@ def chosen_store(storage: str | BaseStorage | None, artifact_store: Any) -> Any:
     None where a place must be named and none was.
     """
     if isinstance(artifact_store, str | Path):
-        if "\0" in str(artifact_store):
+        name = str(artifact_store)
+        kind = "a file" if os.path.isfile(name) else other_than_file(name)
+        if "\0" in name or not name.strip():
+            kind = "none that a system takes"
+        if kind not in (None, "a folder"):
             raise StudyError(
-                f"artifact_store is the name of a folder, but {shown(artifact_store)} is none that "
-                f'a system takes. Name a folder: artifact_store="losses".'
+                f"artifact_store is the name of a folder, but {shown(artifact_store)} is {kind}. "
+                f'Name a folder, or one that is yet to be made: artifact_store="losses".'
             )
         return FolderStore(artifact_store)
     if artifact_store is not None:
@@ -143,8 +164,21 @@ def chosen_store(storage: str | BaseStorage | None, artifact_store: Any) -> Any:
         # Another study in the same memory has its losses there already.
         known = _stores.get(storage) if isinstance(storage, BaseStorage) else None
         return known or MemoryArtifactStore()
+    return _store_beside(storage)
+
+
+def _store_beside(storage: str | BaseStorage | None) -> FolderStore | None:
+    """Return the folder of losses beside the file of a storage; None where it has no file.
+
+    Studies of earlier versions go on in the folder that they have, under the name of then.
+    """
     file = file_of(storage)
-    return None if file is None else FolderStore(f"{file}{LOSSES}")
+    if file is None:
+        return None
+    folder = Path(f"{file}{LOSSES}")
+    earlier = [Path(f"{name}{LOSSES}") for name in earlier_names_of(storage)]
+    there = [place for place in (folder, *earlier) if place.is_dir()]
+    return FolderStore(*(there or [folder]))
 
 
 def attach_store(study: optuna.Study, store: Any) -> None:
@@ -161,14 +195,14 @@ def store_of(study: optuna.Study) -> Any:
     storage = storage_of(study)
     store = _stores.get(storage)
     if store is None:
-        file = file_of(storage)
-        if file is None:
+        store = _store_beside(storage)
+        if store is None:
             raise StudyError(
                 f"The losses of study {study.study_name!r} are not at hand. Load it with "
                 f"riskpilot.load_study(storage=..., artifact_store=...), naming the store or the "
                 f"folder it was made with; a command takes the folder by --artifacts."
             )
-        store = _stores[storage] = FolderStore(f"{file}{LOSSES}")
+        _stores[storage] = store
     return store
 
 

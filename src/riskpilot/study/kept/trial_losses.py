@@ -1,13 +1,14 @@
 """Losses of trials in and out of the artifact store, validation and calibration apart."""
 
 from collections.abc import Iterable, Mapping
+from numbers import Number
 
 import numpy as np
 import optuna
 from optuna.trial import FrozenTrial
 
 from riskpilot.common import Array, ShapeError, optional
-from riskpilot.errors import LossError, StudyError
+from riskpilot.errors import LossError, StudyError, shown
 from riskpilot.losses import (
     ANY_FREE,
     Evaluation,
@@ -183,6 +184,11 @@ def one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Arra
     table: dict[str, Array] = {}
     for name, values in losses.items():
         what = f"{split}: the values of {name!r}"
+        if name == problem.minimize and _is_no_value(values):
+            raise LossError(
+                f"{split}: the free objective {name!r} is a number, or one number per example, but "
+                f"it is {shown(values)}. Give it as a float."
+            )
         if name in problem.labels:
             array: Array = text_array(values, what)
         else:
@@ -199,6 +205,17 @@ def one_row(problem: Problem, losses: LossMapping, split: str) -> dict[str, Arra
             )
         table[name] = array[None]
     return table
+
+
+def _is_no_value(values: object) -> bool:
+    """Tell whether one thing was given that is no number, such as None or a text, or an empty list.
+
+    Whatever else is wrong with values shows when they are read.
+    """
+    if isinstance(values, list | tuple):
+        return not values
+    no_number = values is None or isinstance(values, str | bytes | Mapping | Number)
+    return no_number and not isinstance(values, int | float | np.generic)
 
 
 def joined(problem: Problem, tables: Iterable[LossMapping], n: int) -> dict[str, Array]:

@@ -12,15 +12,22 @@ from riskpilot.study.storages.heartbeats import (
     fail_silent_trials,
     has_heartbeat,
 )
-from riskpilot.study.storages.location import SameFile, address_of, file_of, is_in_memory
+from riskpilot.study.storages.location import (
+    SameFile,
+    address_of,
+    earlier_names_of,
+    file_of,
+    is_in_memory,
+)
 from riskpilot.study.storages.locks import exclusive, file_lock
 from riskpilot.study.storages.opening import clear_errors, existing_storage, open_storage
 from riskpilot.study.storages.optuna_internals import (
+    AdaptedTrial,
     as_storage,
     fixed_params,
     get_trial,
     is_optimizing,
-    refused_value,
+    is_within,
     set_trial_state,
     set_trial_system_attr,
     set_trial_user_attr,
@@ -44,6 +51,7 @@ __all__ = [
     "GRACE_SECONDS",
     "HEARTBEAT_SECONDS",
     "PATIENCE_SECONDS",
+    "AdaptedTrial",
     "Patience",
     "SameFile",
     "StorageUnreachableError",
@@ -51,6 +59,7 @@ __all__ = [
     "as_storage",
     "clear_errors",
     "disk_reason",
+    "earlier_names_of",
     "exclusive",
     "existing_storage",
     "fail_overdue_trials",
@@ -65,9 +74,9 @@ __all__ = [
     "is_in_memory",
     "is_optimizing",
     "is_storage",
+    "is_within",
     "open_storage",
     "patience_with",
-    "refused_value",
     "seconds_between",
     "seconds_running",
     "set_trial_state",

@@ -4,6 +4,7 @@ import os
 import re
 import weakref
 from pathlib import Path
+from urllib.parse import quote
 
 import optuna
 from optuna.storages import InMemoryStorage, JournalStorage
@@ -38,6 +39,30 @@ def file_of(storage: object) -> Path | None:
     from riskpilot.study.storages.sql import file_that_opens  # it loads SQLAlchemy
 
     return file_that_opens(address)
+
+
+def without_dots(path: str) -> Path:
+    """Return the file that SQLAlchemy and a journal open for a path: ``..`` undoes the part before.
+
+    The operating system looks into that part, which may not be there, or be a link to elsewhere.
+
+    >>> str(without_dots("runs/../study.db")), str(without_dots("../study.db"))
+    ('study.db', '../study.db')
+    """
+    return Path(os.path.normpath(path)) if ".." in Path(path).parts else Path(path)
+
+
+def earlier_names_of(storage: object) -> list[Path]:
+    """Return the names that earlier versions took the file of a SQLite storage to have, if others.
+
+    They read an address as it is written: ``my%20study.db`` for the file ``my study.db``.
+    """
+    address, file = address_of(storage), file_of(storage)
+    if address is None or file is None:
+        return []
+    as_written = Path(address.partition(":///")[2].split("?")[0])
+    names = {as_written: None, Path(quote(str(file))): None}
+    return [name for name in names if name != file and not name.exists()]
 
 
 class SameFile:

@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import re
 import time
 import weakref
 from collections.abc import Iterator
@@ -25,13 +26,19 @@ from riskpilot.study.storages.addresses import (
 )
 from riskpilot.study.storages.heartbeats import GRACE_SECONDS, HEARTBEAT_SECONDS
 from riskpilot.study.storages.journal import Journal, JournalFile
-from riskpilot.study.storages.location import address_of, file_of, is_in_memory
+from riskpilot.study.storages.location import (
+    address_of,
+    file_of,
+    is_in_memory,
+    without_dots,
+)
 from riskpilot.study.storages.optuna_internals import unexpected
 from riskpilot.study.storages.patience import PATIENCE_SECONDS, patience_with
 from riskpilot.study.storages.retries import queue_again
 
 logger = logging.getLogger("riskpilot")
 
+_SLIP = re.compile(r"sqlite(\+[a-z0-9_]+)?:(?!///)")  # with fewer than three slashes
 _MOST_ATTEMPTS = 20  # to set up a database that other workers set up at the same time
 _ATTEMPT_PAUSE = 0.1  # seconds between two attempts
 
@@ -89,9 +96,10 @@ def open_storage(
 
 def _open(address: str, times: "_Times", *, wait: bool, existing: bool) -> str | BaseStorage:
     """Open a storage. ``existing``: whether it must hold studies already."""
+    _check_spelling(address)
     suffix = Path(address).suffix.lower()
     if "://" not in address and suffix in JOURNAL_FILES:
-        _check_ordinary(address, Path(address))
+        _check_ordinary(address, without_dots(address))
         with clear_errors(address):
             file = JournalFile(address, times.patience)
             return Journal(file, times.heartbeat, times.grace)
@@ -132,8 +140,9 @@ def existing_storage(
     ``patience_seconds``, ``wait``: as for `open_storage`.
     """
     address = str(address)
+    _check_spelling(address)
     if "://" not in address:
-        _check_file(address, Path(address))
+        _check_file(address, without_dots(address))
     elif not is_in_memory(address):
         with clear_errors(address):
             path = _named_file(address)
@@ -155,6 +164,22 @@ def _named_file(address: str) -> Path | None:
     return file_that_opens(address)
 
 
+def _check_spelling(address: str) -> None:
+    """Refuse slips in an address or a path that would lead elsewhere."""
+    if "\0" in address or not address.strip():
+        raise StudyError(
+            f"A storage is an address such as sqlite:///study.db or a file, but "
+            f"{hide_password(address)!r} is a name that no system takes. Name one."
+        )
+    slip = _SLIP.match(address)
+    if slip is not None and not is_in_memory(address):
+        raise StudyError(
+            f"An address of SQLite has three slashes before the path of its file, and a fourth "
+            f"where the path begins at the root, but it is {hide_password(address)!r}. Write "
+            f"sqlite:///study.db."
+        )
+
+
 def _check_file(address: str, path: Path) -> None:
     """Refuse a file that does not exist or is empty; Optuna would make a database of a slip."""
     _check_ordinary(address, path)
@@ -169,12 +194,18 @@ def _check_file(address: str, path: Path) -> None:
 
 
 def _check_ordinary(address: str, path: Path) -> None:
-    """Refuse a folder, a pipe or a device in the place of a file."""
+    """Refuse a folder, a pipe or a device in the place of a file, and ``..`` of no folder."""
     kind = other_than_file(path)
     if kind is not None:
         raise StudyError(
             f"A study is kept in an ordinary file, but {hide_password(address)!r} is {kind}. Name "
             f"a file, or one that is yet to be made."
+        )
+    # SQLite itself would take `..` for the folder above one that is not there.
+    if ".." in path.parts and not path.parent.exists():
+        raise StudyError(
+            f"A study is kept in a folder that exists, but the one of {hide_password(address)!r} "
+            f"does not. Make it, or write the path without '..'."
         )
 
 

@@ -78,19 +78,30 @@ def fixed_params(trial: FrozenTrial) -> dict[str, Any]:
     return fixed if isinstance(fixed, dict) else {}
 
 
-def refused_value(error: BaseException) -> tuple[str, BaseDistribution, Any] | None:
-    """Return the parameter, its range and the queued value that Optuna refused with an error.
+def is_within(distribution: BaseDistribution, value: Any) -> bool:
+    """Tell whether a value of the right kind lies in the range of a parameter, on its steps."""
+    return distribution._contains(distribution.to_internal_repr(value))
 
-    None where an error came from elsewhere.
-    """
-    place = error.__traceback__
-    while place is not None:
-        frame = place.tb_frame
-        if frame.f_code is optuna.Trial._is_fixed_param.__code__:
-            found = frame.f_locals
-            return found["name"], found["distribution"], found["param_value"]
-        place = place.tb_next
-    return None
+
+class AdaptedTrial(optuna.Trial):
+    """Optuna's trial, in which a subclass decides what a parameter gets of a queued value."""
+
+    @classmethod
+    def like(cls, trial: optuna.Trial) -> "AdaptedTrial":
+        """Return a trial of this class that goes on where another one stands."""
+        adapted = cls.__new__(cls)
+        adapted.__dict__.update(trial.__dict__)
+        return adapted
+
+    def _is_fixed_param(self, name: str, distribution: BaseDistribution) -> bool:
+        if name in self._fixed_params:
+            value = self.queued_value(name, distribution, self._fixed_params[name])
+            self._fixed_params = {**self._fixed_params, name: value}
+        return super()._is_fixed_param(name, distribution)
+
+    def queued_value(self, name: str, distribution: BaseDistribution, value: Any) -> Any:
+        """Return what a parameter gets whose value ``study.enqueue_trial`` fixed."""
+        raise NotImplementedError
 
 
 def stale_trial_ids(study: optuna.Study) -> set[int]:

@@ -21,6 +21,7 @@ from sqlalchemy.exc import (
 )
 
 from riskpilot.study.storages.addresses import hide_password, without_password
+from riskpilot.study.storages.location import without_dots
 from riskpilot.study.storages.patience import PATIENCE_SECONDS, Patience, disk_reason
 
 _RECYCLE_SECONDS = 300  # an evaluation may outlive a connection that nobody uses meanwhile
@@ -88,7 +89,7 @@ def file_that_opens(address: str) -> Path:
     url = sqlalchemy.make_url(address)
     name = url.database or ""
     is_uri = "uri" in url.query and name.startswith("file:")
-    return Path(unquote(urlsplit(name).path) if is_uri else name)
+    return Path(unquote(urlsplit(name).path)) if is_uri else without_dots(name)
 
 
 def _set_up(connection: Any, _: Any) -> None:

@@ -1,0 +1,107 @@
+"""Queued configurations: their values are checked as soon as an evaluation names their ranges."""
+
+from typing import Any
+
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.trial import FrozenTrial
+
+from riskpilot.common import canonical, plain_configs
+from riskpilot.errors import StudyError, shown
+from riskpilot.guarantee import as_number
+from riskpilot.study.kept.attributes import SAFE_KEY
+from riskpilot.study.space import range_in_words
+from riskpilot.study.storages import AdaptedTrial, fixed_params, is_within
+
+# A number this share of an end beyond it is the end itself in single precision.
+_ROUNDING = 1e-7
+
+
+class CheckedTrial(AdaptedTrial):
+    """A trial that hands its evaluation no queued value that the parameter cannot take."""
+
+    def queued_value(self, name: str, distribution: BaseDistribution, value: Any) -> Any:
+        """Return a queued value as its parameter has it, or refuse it."""
+        end = "The trial fails, and the study can go on"
+        return _usable(self, name, distribution, value, end)
+
+
+def checked(trial: optuna.Trial) -> optuna.Trial:
+    """Return a trial of ``study.optimize`` as one that checks what was queued for it."""
+    return CheckedTrial.like(trial) if type(trial) is optuna.Trial else trial
+
+
+def check_queued(trial: FrozenTrial) -> None:
+    """Refuse a running trial with a queued value that its parameter cannot take.
+
+    Between ``study.ask`` and ``tell`` nobody checks what an evaluation gets.
+    """
+    end = f"End the trial, study.tell({trial.number}, state=optuna.trial.TrialState.FAIL)"
+    for name, value in fixed_params(trial).items():
+        if name in trial.distributions:
+            _usable(trial, name, trial.distributions[name], value, end)
+
+
+def _usable(
+    trial: optuna.Trial | FrozenTrial,
+    name: str,
+    distribution: BaseDistribution,
+    value: Any,
+    end: str,
+) -> Any:
+    """Return a queued value as its parameter has it, or refuse it; ``end``: how the trial ends.
+
+    Numbers outside the range are refused in the safe configuration, because the search would take
+    what they show for what the end of the range is like. Of others Optuna warns.
+    """
+    is_safe = SAFE_KEY in trial.user_attrs
+    found = _of_its_kind(distribution, value)
+    if found and (not is_safe or is_within(distribution, found[0])):
+        return found[0]
+    what = "The safe configuration" if is_safe else "A configuration that is queued"
+    elsewhere = ", or correct safe= in a new study" if is_safe else ""
+    raise StudyError(
+        f"{what} has a value that each parameter can take, but {name!r} is {shown(value)}, and the "
+        f"evaluation of trial {trial.number} suggests {range_in_words(distribution)}. {end}: queue "
+        f"such a value, study.enqueue_trial({{{name!r}: ..., ...}}){elsewhere}."
+    )
+
+
+def _of_its_kind(distribution: BaseDistribution, value: Any) -> list[Any]:
+    """Return the value, in a list of its own, as a parameter of this kind has it; else no value.
+
+    A text is no number, although Optuna would read it as one, and neither is a truth value.
+    """
+    if isinstance(distribution, CategoricalDistribution):
+        return [choice for choice in distribution.choices if _is_same(choice, value)][:1]
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    number = as_number(value)
+    if number is None or (distribution.log and number <= 0):
+        return []
+    if isinstance(distribution, FloatDistribution):
+        low, high = distribution.low, distribution.high
+        rounding = _ROUNDING * max(abs(low), abs(high))
+        return [
+            min(max(number, low), high) if low - rounding <= number <= high + rounding else number
+        ]
+    return [int(value)] if number.is_integer() else []
+
+
+def _is_same(choice: Any, value: Any) -> bool:
+    """Tell whether a value is a choice, which a storage may have turned from a tuple into a list.
+
+    2.0 is the choice 2, but True is not the choice 1.
+    """
+    number = as_number(value)
+    if choice is value or (number is not None and number == as_number(choice)):
+        return True
+    try:
+        one, other = plain_configs([{"": choice}, {"": value}], StudyError)
+    except StudyError:  # what JSON cannot hold is refused by name once it is evaluated
+        return shown(choice) == shown(value)
+    return canonical(one) == canonical(other)
