@@ -36,12 +36,13 @@ from riskpilot.study.questions.audit import audit
 from riskpilot.study.questions.question_ledger import ledger
 from riskpilot.study.questions.verifying import verify
 from riskpilot.study.recertifying import recertify
-from riskpilot.study.sampler import GuidedSampler, sampler_for, search_snapshot
+from riskpilot.study.sampler import GuidedSampler
 from riskpilot.study.searching import StudyGoneError, search_so_far, still
 from riskpilot.study.settling import StopWhenSettled
 from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.study.space import Space, check_choices, from_unit, n_values, to_unit
 from riskpilot.study.status import QuestionStatus, RiskStatus, Status, study_status
+from riskpilot.study.steering import sampler_for, search_snapshot
 from riskpilot.study.storages import (
     SameFile,
     StorageUnreachableError,

@@ -29,8 +29,8 @@ from riskpilot.study.kept.earlier import EARLIER_KEY, write_earlier
 from riskpilot.study.kept.loss_store import attach_store, chosen_store
 from riskpilot.study.kept.seen_ids import stored_ids
 from riskpilot.study.kept.trials import trials_of
-from riskpilot.study.sampler import sampler_for
 from riskpilot.study.sampler_settings import LARGEST_SEED
+from riskpilot.study.steering import sampler_for
 from riskpilot.study.storages import (
     address_of,
     clear_errors,

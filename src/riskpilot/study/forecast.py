@@ -8,7 +8,8 @@ from optuna.trial import TrialState
 from riskpilot.problem import Problem
 from riskpilot.search import Outlook
 from riskpilot.study.kept.attributes import problem_of, settings_of
-from riskpilot.study.sampler import GuidedSampler, sampler_for
+from riskpilot.study.sampler import GuidedSampler
+from riskpilot.study.steering import sampler_for
 
 _STATES = {
     TrialState.COMPLETE: "finished",

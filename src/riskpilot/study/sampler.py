@@ -381,11 +381,6 @@ class GuidedSampler(BaseSampler):
         return np.random.default_rng([self._seed, zlib.crc32(purpose.encode()), *number])
 
 
-def sampler_for(study: optuna.Study, problem: Problem, seed: int) -> GuidedSampler:
-    """Make the default sampler of a study, as its stored settings say."""
-    return GuidedSampler(problem, seed=seed, n_calibration=stated_calibration(study))
-
-
 def _enough(trials: Iterable[FrozenTrial]) -> bool:
     """Tell whether there are two finished trials of which a search can learn."""
     return len(list(itertools.islice(filter(was_evaluated, trials), 2))) == 2
@@ -398,14 +393,3 @@ def steering_region(
     if isinstance(study.sampler, GuidedSampler):
         return study.sampler._region(validation, n_calibration)
     return region_of(validation, n_calibration, trust=TRUST, doubt=DOUBT)
-
-
-def search_snapshot(study: optuna.Study, problem: Problem) -> SearchOutline | None:
-    """Return what the search of a study looked like at its end: region, reference point, pool.
-
-    None where that is not known (another sampler, too few trials).
-    """
-    sampler = study.sampler
-    if not isinstance(sampler, GuidedSampler) or problem.has_open_limits:
-        return None
-    return sampler.snapshot(study, problem)

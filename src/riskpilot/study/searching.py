@@ -12,7 +12,7 @@ from riskpilot.losses import ValidationLosses
 from riskpilot.study.kept.attributes import attributes_of, problem_of, require_study, settings_of
 from riskpilot.study.kept.records import validation_of
 from riskpilot.study.kept.trials import PROPOSAL_KEY, finished
-from riskpilot.study.sampler import sampler_for
+from riskpilot.study.steering import sampler_for
 from riskpilot.study.storages import stand_still
 
 

@@ -44,8 +44,8 @@ from riskpilot.study.questions.made_losses import Calibrate, forget_losses, make
 from riskpilot.study.questions.question_ledger import enter, ledger, note_outcome
 from riskpilot.study.questions.stored_space import space_as_json
 from riskpilot.study.questions.unshared import Searched, check_unshared
-from riskpilot.study.sampler import search_snapshot
 from riskpilot.study.smoothing import smoothed_risks
+from riskpilot.study.steering import search_snapshot
 
 
 def select(
