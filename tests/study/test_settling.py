@@ -217,6 +217,21 @@ def test_no_study_ends_before_there_are_enough_evaluations_for_its_parameters(n_
     assert len(study.trials) == fewest + 1  # both looks are at enough of them
 
 
+def test_an_earlier_study_takes_the_place_of_the_fewest_evaluations():
+    earlier = search(lambda *_: None, n_trials=10)
+    study = rp.create_study(PROBLEM, seed=1, safe={"x": 0.0}, warm_start=earlier)
+    other = np.random.default_rng(1).random((2, 2000))
+
+    def evaluate_others(trial):
+        x = trial.suggest_float("x", 0, 1)
+        errors = 0.5 * x > other
+        return rp.Evaluation({"error": errors[0], "cost": 1 - x}, {"error": errors[1]})
+
+    stop = rp.StopWhenSettled(gain=1e9)
+    study.optimize(rp.objective(study, evaluate_others), n_trials=9, callbacks=[stop])
+    assert len(study.trials) < 5
+
+
 def test_a_resumed_study_ends_where_it_would_have_ended(monkeypatch):
     whole = search(rp.StopWhenSettled(share=0.002))
     resumed = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0})
