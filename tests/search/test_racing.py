@@ -87,3 +87,14 @@ def test_until_something_is_likely_to_pass_what_may_pass_is_finished_however_dea
     assert not is_worth_finishing([Guess(0.4, 0.01), Guess(1.0, 0.0)], broken, REGION)
     one_price = np.array([[0.4, 0.1], [0.5, 0.1]])
     assert is_worth_finishing([Guess(0.1, 0.01), Guess(0.1, 0.0)], one_price, REGION)
+
+
+def test_beside_a_penalty_a_better_evaluation_is_still_worth_finishing():
+    """One free objective of 1e30 does not make all others look equal."""
+    region = [Interval(0.17, 0.15, 0.19, 20, feasible=True, noise=0.01)]
+    better = [Guess(0.02, 0.017), Guess(0.927, 0.0)]
+    for penalty in (10.0, 1e4, 1e30):
+        known = np.array([[0.0, 1.0], [0.25, penalty]])
+        assert is_worth_finishing(better, known, region)
+        # One that breaks its limit is stopped all the same.
+        assert not is_worth_finishing([Guess(0.4, 0.01), Guess(0.6, 0.0)], known, region)

@@ -126,3 +126,27 @@ def test_the_losses_of_another_study_are_not_taken_for_older_ones(
     study.optimize(rp.objective(study, evaluate), n_trials=1)
     assert len(list(Path("my%20study.db.losses").iterdir())) == n_files
     assert Path("my study.db.losses").is_dir()
+
+
+@pytest.mark.parametrize("ending", ["db", "log"])
+def test_a_link_to_the_file_of_a_study_leads_to_its_losses_and_locks(tmp_path, ending):
+    (tmp_path / "real").mkdir()
+    file, link = tmp_path / "real" / f"study.{ending}", tmp_path / f"link.{ending}"
+    study = rp.create_study(PROBLEM, storage=str(file), study_name="s", seed=0)
+    study.optimize(rp.objective(study, evaluate), n_trials=2)
+    link.symlink_to(file)
+    again = rp.load_study(storage=str(link), study_name="s")
+    again.optimize(rp.objective(again, evaluate), n_trials=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [link.name, "real"]
+    assert rp.select(again).config == rp.select(study).config
+
+
+def test_losses_that_lie_beside_a_link_are_found(tmp_path):
+    """Versions before did not follow links."""
+    (tmp_path / "real").mkdir()
+    file, link = tmp_path / "real" / "study.db", tmp_path / "link.db"
+    study = rp.create_study(PROBLEM, storage=str(file), study_name="s", seed=0)
+    study.optimize(rp.objective(study, evaluate), n_trials=2)
+    link.symlink_to(file)
+    (tmp_path / "real" / "study.db.losses").rename(tmp_path / "link.db.losses")
+    rp.select(rp.load_study(storage=str(link), study_name="s"))

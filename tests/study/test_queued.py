@@ -63,7 +63,12 @@ OTHER_KINDS = [
     (layers, (1, 3)),
 ]
 # Numbers outside the range: refused in the safe configuration alone.
-OUTSIDE = [(number, 5), (number, -0.1), (whole, 8), (whole, 3), (small, 1e-4), (stepped, 0.25)]
+OUTSIDE = [
+    *((number, value) for value in (5, -0.1, -1e-7)),
+    *((whole, value) for value in (8, 3)),
+    *((small, value) for value in (1e-4, 0.00099)),
+    (stepped, 0.25),
+]
 # What is the same as what the parameter has: the evaluation gets what the parameter has.
 SAME = [
     (number, 0, 0.0),
@@ -78,6 +83,7 @@ SAME = [
     (size, np.int64(2), 2),
     (flag, np.False_, False),
     (layers, (1, 2), (1, 2)),
+    (layers, (np.int64(1), 2), (1, 2)),
     (layers, [3], (3,)),
     (layers, None, None),
 ]

@@ -336,3 +336,18 @@ def test_a_trial_that_a_race_stopped_is_not_expected_to_pass():
     assert study_status(study).racing is not None
     ahead = study.sampler.outlook(study)
     assert study.trials[ahead.trial].state == optuna.trial.TrialState.COMPLETE
+
+
+def test_a_penalty_is_never_what_is_expected_to_pass():
+    u = np.random.default_rng(0).random((2, 800))
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        cost = 1e30 if trial.number < 3 else 1 - x
+        return rp.Evaluation({"error": u[0] < 0.5 * x, "cost": cost}, {"error": u[1] < 0.5 * x})
+
+    study = rp.create_study(rp.Problem([rp.Risk("error", 0.25)], "cost"), seed=0, safe={"x": 0.0})
+    study.optimize(rp.objective(study, evaluate), n_trials=7)
+    ahead = study.sampler.outlook(study)
+    assert ahead.free < 1
+    assert ahead.trial > 2

@@ -9,17 +9,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from riskpilot.common.arrays import FloatArray
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.guarantee import Interval
 from riskpilot.search.choices import chance_to_pass
 from riskpilot.search.hypervolume import improvement_over
-from riskpilot.search.penalties import without_penalties
+from riskpilot.search.penalties import cut_at, without_penalties
 
 # What may come of an evaluation is averaged over so many draws.
 _DRAWS = 128
 # An evaluation is not worth finishing when it gains less than this share of what the free objective
 # differs by between evaluations.
 _WORTH = 0.003
+# A free objective that lies so many times as far beyond those that are likely to pass as these lie
+# apart would hide what they differ by.
+_FAR = 10.0
 # Where the first examples of an earlier evaluation lie so many standard errors from all of them,
 # their order is no random one.
 _ODD = 5.0
@@ -101,15 +104,18 @@ def is_worth_finishing(
     means, errors = (np.array(column) for column in zip(*guesses, strict=True))
     if not np.isfinite(errors[:-1]).all():
         return True
-    known = without_penalties(known)
+    transform = chance_to_pass(region, 0.0)
+    likely = np.prod(1 - transform(known)[:, :-1], axis=1) >= 0.5
+    known = _within_reach(
+        without_penalties(known), likely, means[-1] if np.isfinite(errors[-1]) else None
+    )
     low, high = known[:, -1].min(), known[:, -1].max()
     if not np.isfinite(errors[-1]):
         means[-1], errors[-1] = 2 * low - high - 1e-9, 0.0
-    transform = chance_to_pass(region, 0.0)
     worst = float(max(high, means[-1]))
     spread = worst - float(low)
     missed = transform(known)
-    is_likely = bool((np.prod(1 - missed[:, :-1], axis=1) >= 0.5).any())
+    is_likely = bool(likely.any())
     # What a search without a choice is worth.
     nothing = worst if is_likely else worst + (spread or 1.0)
     reference = transform(np.append(np.full(len(region), np.inf), nothing)[None])[0]
@@ -117,3 +123,16 @@ def is_worth_finishing(
     draws = means + np.vstack([half, -half]) * errors
     gains = improvement_over(missed, reference)(transform(draws))
     return bool(gains.mean() > _WORTH * spread)
+
+
+def _within_reach(known: FloatArray, likely: BoolArray, foretold: float | None) -> FloatArray:
+    """Bring free objectives down that lie far beyond all that are likely to pass.
+
+    ``known``: the objectives of earlier evaluations, shape (n, c + 1); ``likely``: which of them
+    are likely to pass, (n,); ``foretold``: the free objective of the one under way, where it is
+    known. Beside a penalty no gain would be worth an evaluation.
+    """
+    near = np.append(known[likely, -1], [] if foretold is None else [foretold])
+    if not likely.any() or np.ptp(near) == 0:
+        return known
+    return cut_at(known, float(near.max() + _FAR * np.ptp(near)))

@@ -292,7 +292,8 @@ def _enqueued(safe: object) -> dict[str, Any]:
         plain |= kept
     # A choice may be a tuple, which is not equal to the list that JSON makes of it.
     return {
-        name: value if isinstance(value, tuple) else plain[name] for name, value in safe.items()
+        name: tuple(plain[name]) if isinstance(value, tuple) else plain[name]
+        for name, value in safe.items()
     }
 
 

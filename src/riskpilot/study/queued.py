@@ -85,10 +85,9 @@ def _of_its_kind(distribution: BaseDistribution, value: Any) -> list[Any]:
         return []
     if isinstance(distribution, FloatDistribution):
         low, high = distribution.low, distribution.high
-        rounding = _ROUNDING * max(abs(low), abs(high))
-        return [
-            min(max(number, low), high) if low - rounding <= number <= high + rounding else number
-        ]
+        if low - _ROUNDING * abs(low) <= number <= high + _ROUNDING * abs(high):
+            number = min(max(number, low), high)
+        return [number]
     return [int(value)] if number.is_integer() else []
 
 

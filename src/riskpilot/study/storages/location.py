@@ -27,7 +27,17 @@ def address_of(storage: object) -> str | None:
 
 
 def file_of(storage: object) -> Path | None:
-    """Return the file of a SQLite or journal storage; None for other storages."""
+    """Return the file of a SQLite or journal storage; None for other storages.
+
+    Of a link it is the file that the link leads to, so that losses and locks lie beside one file
+    whatever name it is opened by.
+    """
+    file = _file_as_named(storage)
+    return Path(os.path.realpath(file)) if file is not None and file.is_symlink() else file
+
+
+def _file_as_named(storage: object) -> Path | None:
+    """Return the file of a storage under the name that it is opened by, or None."""
     if isinstance(storage, JournalStorage):
         path = journal_file_of(storage)
         return None if path is None else Path(path)
@@ -53,16 +63,23 @@ def without_dots(path: str) -> Path:
 
 
 def earlier_names_of(storage: object) -> list[Path]:
-    """Return the names that earlier versions took the file of a SQLite storage to have, if others.
+    """Return the names that earlier versions took the file of a storage to have, if others.
 
-    They read an address as it is written: ``my%20study.db`` for the file ``my study.db``.
+    They read an address as it is written, ``my%20study.db`` for the file ``my study.db``, and did
+    not follow links.
     """
-    address, file = address_of(storage), file_of(storage)
-    if address is None or file is None:
+    address, file, named = address_of(storage), file_of(storage), _file_as_named(storage)
+    if file is None or named is None:
         return []
-    as_written = Path(address.partition(":///")[2].split("?")[0])
-    names = {as_written: None, Path(quote(str(file))): None}
-    return [name for name in names if name != file and not name.exists()]
+    names = {named: None, Path(quote(str(named))): None}
+    if address is not None:
+        names[Path(address.partition(":///")[2].split("?")[0])] = None
+    return [name for name in names if name != file and _is_free_or_link(name, file)]
+
+
+def _is_free_or_link(name: Path, file: Path) -> bool:
+    """Tell whether a name stands for no file, or for this one."""
+    return not name.exists() or (file.exists() and os.path.samefile(name, file))
 
 
 class SameFile:
