@@ -91,6 +91,11 @@ CASES = {
         r"but '' is none",
         lambda: rp.create_study(P, artifact_store=""),
     ),
+    "losses at an address": (
+        rp.StudyError,
+        r"but 's3://bucket' is an address, for which Optuna has stores",
+        lambda: rp.create_study(P, artifact_store="s3://bucket"),
+    ),
     "an objective that is called with no trial": (
         rp.StudyError,
         r"running trial, .* but got None",

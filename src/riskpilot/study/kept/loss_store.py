@@ -145,6 +145,8 @@ def chosen_store(storage: str | BaseStorage | None, artifact_store: Any) -> Any:
         kind = "a file" if os.path.isfile(name) else other_than_file(name)
         if "\0" in name or not name.strip():
             kind = "none that a system takes"
+        if "://" in name:
+            kind = "an address, for which Optuna has stores such as Boto3ArtifactStore"
         if kind not in (None, "a folder"):
             raise StudyError(
                 f"artifact_store is the name of a folder, but {shown(artifact_store)} is {kind}. "

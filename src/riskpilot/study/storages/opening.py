@@ -173,10 +173,11 @@ def _check_spelling(address: str) -> None:
         )
     slip = _SLIP.match(address)
     if slip is not None and not is_in_memory(address):
+        # Without an @ there is no password in it, however it is spelled.
+        written = hide_password(address) if "@" in address else address
         raise StudyError(
             f"An address of SQLite has three slashes before the path of its file, and a fourth "
-            f"where the path begins at the root, but it is {hide_password(address)!r}. Write "
-            f"sqlite:///study.db."
+            f"where the path begins at the root, but it is {written!r}. Write sqlite:///study.db."
         )
 
 
