@@ -160,7 +160,13 @@ def survey(
         points[rows],
         points,
         frozenset(trial.number for trial in done),
-        {trial.number: float(free) for trial, free in zip(chosen, values[:, -1], strict=False)},
+        dict(
+            zip(
+                (trial.number for trial in chosen[: len(whole)]),
+                validation.free.tolist(),
+                strict=True,
+            )
+        ),
     )
 
 
