@@ -86,9 +86,9 @@ def test_a_share_of_the_noise_is_an_evaluations_own():
     assert whole.variances[0, 0] == pytest.approx(risk * (1 - risk) / 400, rel=0.01)
 
 
-@pytest.mark.parametrize("name", ["caution", "own_noise"])
+@pytest.mark.parametrize("name", ["caution", "exploration", "own_noise"])
 @pytest.mark.parametrize("value", [-0.1, 1000, float("nan"), "much", None, True])
-def test_a_caution_or_a_share_of_noise_that_is_none_is_refused(name, value):
+def test_a_caution_an_exploration_or_a_share_of_noise_that_is_none_is_refused(name, value):
     with pytest.raises(rp.ProblemError, match=f"Strategy: {name} .* but it is .* Use {name}="):
         replace(rp.GUIDED, **{name: value})
 

@@ -12,7 +12,7 @@ from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.guarantee import Interval
 from riskpilot.search.choices import posterior_front
 from riskpilot.search.hypervolume import improvement_over
-from riskpilot.search.model import Model, Observations
+from riskpilot.search.model import Model, Observations, even_draws
 from riskpilot.search.strategies import Strategy
 
 Score = Callable[[FloatArray], FloatArray]
@@ -31,6 +31,10 @@ _SAFER = 0.3
 _NEARLY = 2.0
 # Where the safest evaluation misses what passes by so many standard errors, it will not pass.
 _HOPELESS = 3.0
+# Expected improvements are means over so many draws from what surrogates leave likely.
+_DRAWS = 32
+# Among so many parameters it paid to go by what surrogates do not know, and among no others.
+_EXPLORED = 2
 
 
 def risk_excess(model: Model, x: FloatArray, region: Sequence[Interval]) -> FloatArray:
@@ -108,6 +112,17 @@ def is_bold_step(model: Model, region: Sequence[Interval], strategy: Strategy) -
     return strategy.bold and bool((misses(region, seen) < 0).all())
 
 
+def is_exploring(model: Model, strategy: Strategy) -> bool:
+    """Tell whether the search also goes by what its surrogates do not know.
+
+    It does where there are few evaluations of two parameters: the surrogates then hardly know which
+    of the two matters.
+    """
+    n, d = model.observations.x.shape
+    known = n + len(model.earlier_places)
+    return bool(d == _EXPLORED and known < strategy.exploration * d)
+
+
 def misses(region: Sequence[Interval], points: FloatArray) -> FloatArray:
     """Compute by how many standard errors each point's worst risk misses what passes, (n,)."""
     alpha_max = np.array([part.alpha_max for part in region])
@@ -132,11 +147,12 @@ def score(
     goes where nothing was evaluated, since surrogates may not show where risks are low. Where there
     is no safer one, the target moves up to what there is. With ``bold``, as long as
     everything evaluated is expected to pass, values count as optimistic: nothing has shown yet
-    where the limits lie, and means fall back to what is known far from it. Where the means promise
-    no improvement anywhere, optimistic values are tried, and at last the least certain place that
-    may still be safe. With ``avoid_repeats``, improvements count by the chance that they are not
-    what an earlier evaluation has shown. Returns the values at ``x``, shape (n,), and the function
-    itself.
+    where the limits lie, and means fall back to what is known far from it. As long as it is
+    exploring (see `is_exploring`), improvements are averaged over what the surrogates leave likely.
+    Where the means promise no improvement anywhere, optimistic values are tried, and at last the
+    least certain place that may still be safe. With ``avoid_repeats``, improvements count by the
+    chance that they are not what an earlier evaluation has shown. Returns the values at ``x``,
+    shape (n,), and the function itself.
     """
     # Algorithm alg:bo, line 8
     means = model.means(x) if means is None else means
@@ -162,6 +178,18 @@ def score(
         return added_volume(transform(at_means)) * chance_of_news(at)
 
     daring = is_bold_step(model, region, strategy)
+    if not daring and lift == 0 and is_exploring(model, strategy):
+        draws = even_draws(_DRAWS, means.shape[1])
+
+        def expected(at: FloatArray) -> FloatArray:
+            at_means, stds = model.means_and_stds(at)
+            volumes = np.array([added_volume(transform(at_means + z * stds)) for z in draws])
+            mean: FloatArray = volumes.mean(axis=0) * chance_of_news(at)
+            return mean
+
+        values = expected(x)
+        if values.max() > floor:
+            return values, expected
     values = improvement(x, means)
     if values.max() > floor and not daring:
         return values, lambda at: improvement(at, model.means(at))

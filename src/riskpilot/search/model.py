@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtri
 
 from riskpilot.common.arrays import FloatArray
 from riskpilot.losses import ValidationLosses
@@ -103,6 +104,20 @@ def fit_model(
         for column, before, each in zip(columns, earlier, cautions, strict=True)
     )
     return Model(observations, tuple(believed))
+
+
+def even_draws(n: int, columns: int) -> FloatArray:
+    """Return standard normal numbers that are spread evenly and even about 0, shape (n, columns).
+
+    They are always the same: multiples of irrational numbers modulo 1 fill the unit cube evenly,
+    and are turned into normal ones.
+    """
+    ratio = 1.5  # the root of ratio^(columns + 1) = ratio + 1, which spreads them best
+    for _ in range(32):
+        ratio = (1 + ratio) ** (1 / (columns + 1))
+    steps = ratio ** -np.arange(1.0, columns + 1)
+    half: FloatArray = ndtri((0.5 + np.outer(np.arange(1, n // 2 + 1), steps)) % 1)
+    return np.vstack([half, -half])
 
 
 def smoothed_values(observations: Observations, most: int = MOST_OBSERVATIONS) -> FloatArray:

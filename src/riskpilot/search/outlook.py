@@ -10,7 +10,7 @@ from riskpilot.guarantee import Interval
 from riskpilot.search.acquisition import novelty, score
 from riskpilot.search.choices import chance_to_pass, posterior_front
 from riskpilot.search.hypervolume import improvement_over
-from riskpilot.search.model import Model
+from riskpilot.search.model import Model, even_draws
 from riskpilot.search.penalties import without_penalties
 from riskpilot.search.strategies import Strategy
 from riskpilot.search.surrogate import is_flat
@@ -93,8 +93,7 @@ def outlook(
     scores, _ = score(model, region, x, strategy)
     place = x[[np.argmax(scores)]]
     means, stds = model.means_and_stds(place)
-    half = np.random.default_rng(0).standard_normal((_DRAWS // 2, means.shape[1]))
-    draws = np.vstack([half, -half])  # the same at every look, and even about the mean
+    draws = even_draws(_DRAWS, means.shape[1])
     gain = float(added(transform(means + draws * stds)).mean())
     if strategy.avoid_repeats:
         gain *= float(novelty(model.observations)(place)[0])

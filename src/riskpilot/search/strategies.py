@@ -49,6 +49,11 @@ class Strategy:
         How risky a configuration is expected to be that is unlike all evaluated ones: by so many
         standard deviations of the evaluated risks more than their mean. It counts as soon as an
         evaluation is expected to pass, or nearly so where a safe configuration was named.
+    exploration : float, default 4.0
+        Up to how many evaluations for each of two parameters the search also goes by what its
+        surrogates do not know: improvements are averaged over what they leave likely, and proposals
+        leave the line on which all evaluations lie. 0 for none. One parameter, and more than two,
+        are searched by what surrogates expect alone.
     own_noise : float, default 0.15
         The share of an evaluation's noise that is its own. The rest it has in common with its
         neighbours, which see the same examples, so that differences between them are known better
@@ -78,6 +83,7 @@ class Strategy:
     trust: float = TRUST
     doubt: float = DOUBT
     caution: float = 2.0
+    exploration: float = 4.0
     own_noise: float = 0.15
 
     def __post_init__(self) -> None:
@@ -105,6 +111,13 @@ class Strategy:
             raise ProblemError(
                 f"Strategy: caution is a number of standard deviations and must lie in [0, 100], "
                 f"but it is {shown(self.caution)}. Use caution=2.0, or 0 for none."
+            )
+        number = as_number(self.exploration)
+        if not 0 <= (-1 if number is None else number) <= 100:
+            raise ProblemError(
+                f"Strategy: exploration is a number of evaluations for each parameter and must lie "
+                f"in [0, 100], but it is {shown(self.exploration)}. Use exploration=4.0, or 0 for "
+                f"none."
             )
         if not 0 <= (number if (number := as_number(self.own_noise)) is not None else -1) <= 1:
             raise ProblemError(
@@ -163,6 +176,7 @@ PAPER = Strategy(
     trust=1.0,
     doubt=0.0,
     caution=0.0,
+    exploration=0.0,
     own_noise=1.0,
 )
 ONE_SIDED = replace(PAPER, reference=choices.one_sided_reference)

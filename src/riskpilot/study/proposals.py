@@ -24,6 +24,9 @@ _CLIMBED = ((0.3, 32, 16), (0.1, 32, 16), (0.05, 32, 16), (0.01, 32, 16))
 _AROUND, _AROUND_EACH, _ASIDE = 512, 8, 0.2
 # Of a whole number so many values are looked at, to find one that was not tried.
 _LOOKED_AT = 64
+# A proposal that leaves the line of all evaluations goes at least so far from it. What spreads by
+# less than the second number spans no direction.
+_OFF, _FLAT = 0.2, 0.05
 # A bold step goes this share of the way, and all of a way that is shorter than the second number.
 # It shows nothing new as near to an evaluation as the third.
 _BOLD_SHARE, _SHORT, _NEAR = 0.6, 0.1, 0.01
@@ -117,6 +120,38 @@ def at_untried_choices(
     return (
         lambda points: np.where(is_untried(points), value(points), -np.inf),
         np.where(is_untried(cover), scores, -np.inf),
+    )
+
+
+def off_the_line(
+    value: Score, space: Space, cover: FloatArray, scores: FloatArray, taken: FloatArray
+) -> tuple[Score, FloatArray]:
+    """Let only points count that leave the line on which all evaluations of two parameters lie.
+
+    Evaluations on a line change both parameters together, so that nothing shows which of them does
+    what; one more on the same line would not show it either. Returns the value and the scores at
+    the cover, as they are where evaluations lie on no line, where there are choices or branches,
+    and where no point lies far enough away.
+    """
+    has_choices = any(
+        isinstance(dist, CategoricalDistribution) for dist in space.distributions.values()
+    )
+    if has_choices or np.isnan(cover).any() or np.isnan(taken).any():
+        return value, scores
+    origin = taken[0]
+    _, spread, directions = np.linalg.svd(taken - origin, full_matrices=False)
+    spanned = directions[spread > _FLAT]
+
+    def is_off(points: FloatArray) -> BoolArray:
+        ways = points - origin
+        aside = ways - (ways @ spanned.T) @ spanned
+        return np.asarray(np.linalg.norm(aside, axis=1) > _OFF)
+
+    if not is_off(cover).any():
+        return value, scores
+    return (
+        lambda points: np.where(is_off(points), value(points), -np.inf),
+        np.where(is_off(cover), scores, -np.inf),
     )
 
 

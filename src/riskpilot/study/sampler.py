@@ -50,6 +50,7 @@ from riskpilot.study.proposals import (
     at_untried_choices,
     best_new_point,
     bold_step,
+    off_the_line,
     unlike_tried,
 )
 from riskpilot.study.sampler_settings import check_settings
@@ -244,6 +245,8 @@ class GuidedSampler(BaseSampler):
         score: Score = worth
         if number % 2 == 0:  # choices may be many: what is known is followed in between
             score, scores = at_untried_choices(worth, space, cover, scores, tried)
+        if acquisition.is_exploring(known.model, strategy):
+            score, scores = off_the_line(score, space, cover, scores, tried)
         best = best_new_point(score, space, cover, scores, tried, rng, known.front)
         if best is None:
             return {}
