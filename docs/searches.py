@@ -4,7 +4,8 @@
 ``python -m experiments.racing``, ``python -m experiments.warm_start``,
 ``python -m experiments.trees``, ``python -m experiments.training``,
 ``python -m experiments.many_parameters``, ``python -m experiments.few_evaluations``,
-``python -m experiments.many_workers`` and ``python -m benchmarks.throughput`` make them.
+``python -m experiments.known_surface``, ``python -m experiments.many_workers`` and
+``python -m benchmarks.throughput`` make them.
 """
 
 import json
@@ -89,6 +90,22 @@ def few_evaluations() -> str:
     for row in found["rows"]:
         each = [f"{row['ratio'][way]:.2f}, {row['ratio'][f'{way}, half']:.2f}" for way in ways]
         lines.append(f"| {row['task'].removeprefix('tuning: ')} | " + " | ".join(each) + " |")
+    return "\n".join([*lines, "", _made_of(found)])
+
+
+def known_surface() -> str:
+    """Write what half of the evaluations lose to all of the paper's, with perfect surrogates."""
+    found = _read("known_surface")
+    rows = found["rows"]
+    ways = list(rows[0]["ratio"])
+    lines = [f"| task | limits | {' | '.join(ways)} |", "|---" * (2 + len(ways)) + "|"]
+    for row in rows:
+        each = [f"{row['ratio'][way]:.3f} ({row['losses'][way]})" for way in ways]
+        name = row["task"].replace("_", " ")
+        lines.append(f"| {name} | {row['limits']} | " + " | ".join(each) + " |")
+    lost = [sum(row["losses"][way] for row in rows) for way in ways]
+    limits = sum(row["limits"] for row in rows)
+    lines.append(f"| **losses in all** | {limits} | " + " | ".join(map(str, lost)) + " |")
     return "\n".join([*lines, "", _made_of(found)])
 
 

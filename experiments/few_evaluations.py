@@ -36,6 +36,9 @@ MADE_UP: dict[str, Callable[[int], Task]] = {
     "large samples, d = 1": few.large,
     "hardly safe, d = 1": few.hardly_safe,
     "abstaining, d = 2, two risks": few.abstaining,
+    "varied, d = 1": partial(few.varied, d=1, n_risks=1),
+    "varied, d = 2": partial(few.varied, d=2, n_risks=1),
+    "varied, d = 2, two risks": partial(few.varied, d=2, n_risks=2),
 }
 PAPER = "the paper's search"
 
@@ -76,6 +79,7 @@ WAYS = {
     "a hedge in every third proposal": Search(sampler=hedging(lambda n, d: n % 3 == 2)),
     "larger pools": Search(pool=larger_pool),
     "no caution": Search(replace(GUIDED, caution=0.0)),
+    "no exploration": Search(replace(GUIDED, exploration=0.0)),
     "all noise is its own": Search(replace(GUIDED, own_noise=1.0)),
 }
 

@@ -88,6 +88,33 @@ def abstaining(seed: int) -> Task:
     return _task("abstaining", names, risks, limits, population, rng, (15, 7))
 
 
+def varied(seed: int, d: int, n_risks: int) -> Task:
+    """Objectives that hang on a few of the parameters, or on all, early or late in their range.
+
+    Every seed draws other ones: the weight of each parameter in each objective, the power of it
+    that counts, how far risks and free objective reach, and two sets of limits.
+    """
+    rng = np.random.default_rng([93, d, n_risks, seed])
+    names = tuple(f"x{i + 1}" for i in range(d))
+    risks = tuple(f"risk{j + 1}" for j in range(n_risks))
+    weights = rng.dirichlet(np.full(d, 0.6), size=n_risks + 1)
+    powers = np.exp(rng.uniform(np.log(0.5), np.log(5), (n_risks + 1, d)))
+    low = rng.uniform(0.01, 0.15, n_risks)
+    width = rng.uniform(0.15, 0.5, n_risks)
+    best, fall = rng.uniform(0.05, 0.3), rng.uniform(0.2, 0.6)
+
+    def population(config: Config) -> dict[str, float]:
+        x = np.array([config[name] for name in names])
+        rise = (weights * x**powers).sum(axis=1)
+        found = dict(zip(risks, (low + width * rise[:-1]).tolist(), strict=True))
+        return {**found, "gap": float(best + fall * (1 - rise[-1]))}
+
+    shares = rng.uniform(0.15, 0.85, (2, n_risks))
+    limits = np.maximum(low + width * shares, 1.1 * low + 0.01).round(4)
+    budget = {1: (10, 5), 2: (15, 7)}[d]
+    return _task("varied", names, risks, list(map(tuple, limits.tolist())), population, rng, budget)
+
+
 def _task(
     name: str,
     names: tuple[str, ...],
