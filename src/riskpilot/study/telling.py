@@ -11,7 +11,7 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.common import plain_configs
-from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
+from riskpilot.errors import LossError, RiskpilotError, StudyError, shown, type_in_words
 from riskpilot.guarantee import is_whole
 from riskpilot.losses import Evaluation, ExampleIds, check_unseen_ids, read_ids
 from riskpilot.problem import Problem
@@ -155,8 +155,8 @@ class Recorder:
             if isinstance(evaluation, Coroutine):
                 evaluation.close()  # Python would warn that nobody awaited it
             raise LossError(
-                f"The evaluation of trial {trial.number} must be an Evaluation, but it is a "
-                f"{type(evaluation).__name__}. {way_out}"
+                f"The evaluation of trial {trial.number} must be an Evaluation, but it is "
+                f"{type_in_words(evaluation)}. {way_out}"
             )
         plain_configs([trial.params], StudyError)  # a certificate must be able to name it
         for name, value in trial.params.items():
