@@ -1,5 +1,6 @@
 """What riskpilot says when an input cannot be used: the rule, the value, the way out."""
 
+import re
 import unicodedata
 from typing import NoReturn
 
@@ -7,6 +8,9 @@ from typing import NoReturn
 # those that turn the direction of what follows, so that a promise would not read as it is stored.
 _HIDDEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _TURNING = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
+# What sounds as if it began with a vowel: most words with one, but "uint8" and "one"; "ndarray" and
+# "NDFrame", which are spelled out; 8, 11 and 18.
+_BEFORE_AN = re.compile(r"(?!u(ni|se|int|uid)|eu|one)[aeiou]|nd|8|1[18]\b", re.IGNORECASE)
 
 
 def is_visible(character: str) -> bool:
@@ -45,11 +49,28 @@ def shown(value: object, longest: int = 200) -> str:
     try:
         text = repr(value)
     except Exception:  # whatever the object's own code raises, the error at hand matters more
-        kind = type(value).__name__
-        return f"({'an' if kind[0] in 'aeiou' else 'a'} {kind} that cannot be shown)"
+        return f"({type_in_words(value)} that cannot be shown)"
     # Half of a surrogate pair cannot be printed; it is shown by its code.
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= longest else f"{text[:longest]}..."
+
+
+def with_article(noun: str) -> str:
+    """Write the indefinite article before a noun, or before the name of a class.
+
+    >>> with_article("risk"), with_article("accuracy"), with_article("80% quantile")
+    ('a risk', 'an accuracy', 'an 80% quantile')
+    """
+    return f"{'an' if _BEFORE_AN.match(noun) else 'a'} {noun}"
+
+
+def type_in_words(value: object) -> str:
+    """Name the type of a value for an error message, with its article.
+
+    >>> type_in_words(3), type_in_words("half"), type_in_words(None)
+    ('an int', 'a str', 'a NoneType')
+    """
+    return with_article(type(value).__name__)
 
 
 def raise_alone(error: Exception) -> NoReturn:

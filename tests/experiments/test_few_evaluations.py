@@ -43,7 +43,7 @@ WHERE_IT_MATTERS = {
     "a hedge in every third proposal": ("curved, d = 1", 0, 0),
     "larger pools": ("abstaining, d = 2, two risks", 0, 1),
     "no caution": ("abstaining, d = 2, two risks", 0, 0),
-    "no exploration": ("abstaining, d = 2, two risks", 0, 0),
+    "no exploration": ("varied, d = 2", 0, 0),
     "all noise is its own": ("hardly safe, d = 1", 0, 1),
 }
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import riskpilot as rp
 from riskpilot.search.penalties import penalty_line, without_penalties
 
 
@@ -44,3 +45,60 @@ def test_other_values_are_left_as_they_are(free):
 @pytest.mark.parametrize(("penalty", "line"), [(5e5, math.inf), (5e7, 4.0)])
 def test_a_penalty_is_a_million_times_as_far_from_the_best_as_all_others(penalty, line):
     assert penalty_line(np.array([1.0, 3.0, penalty, 2.0, 4.0])) == line
+
+
+# --- smaller penalties, given more than once ------------------------------------------------------
+
+USUAL = np.array([1.0, 1.2, 0.7, 0.9, 0.5, 0.8])
+
+
+@pytest.mark.parametrize("penalty", [10.0, 100.0, 1e4, 5e5])
+def test_a_penalty_that_is_repeated_counts_as_the_worst_of_enough_others(penalty):
+    values = with_risks(np.insert(USUAL, [3, 3, 5], penalty))
+    found = without_penalties(values)
+    assert (found[:, :-1] == values[:, :-1]).all()
+    assert (found[:, -1] == np.insert(USUAL, [3, 3, 5], 1.2)).all()
+
+
+@pytest.mark.parametrize(
+    "free",
+    [
+        np.insert(USUAL, [0, 0], 100.0),  # the lowest risk has its price
+        np.append(USUAL, 100.0),  # a search may have begun there
+        np.append(USUAL, [100.0, 101.0]),  # not one number
+        np.append(USUAL, [5.0, 5.0]),  # not far enough from the others
+        np.append(USUAL[:4], [100.0, 100.0]),  # too few others
+        np.append(USUAL[:5], [100.0] * 6),  # most are far
+    ],
+    ids=["price of a low risk", "given once", "two numbers", "near", "few", "most"],
+)
+def test_other_values_far_from_the_rest_are_left_as_they_are(free):
+    values = with_risks(free)
+    assert without_penalties(values) is values
+
+
+def test_a_low_value_of_one_of_two_risks_has_its_price():
+    risks = np.column_stack([np.linspace(0.2, 0.8, 8), np.linspace(0.8, 0.2, 8)])
+    values = np.column_stack([risks, np.append(USUAL, [100.0, 100.0])])
+    assert without_penalties(values) is values  # the last two have the lowest second risks
+    values[-2:, 1] = 0.9
+    assert (without_penalties(values)[-2:, -1] == 1.2).all()
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_penalties_at_the_start_keep_no_search_at_the_end_of_a_range(seed):
+    problem = rp.Problem([rp.Risk("error", 0.2)], minimize="cost")
+
+    def cost_of(config):
+        return 1 - config["x"] + 0.5 * (config["y"] - 0.4) ** 2
+
+    def evaluate(trial):
+        config = {name: trial.suggest_float(name, 0, 1) for name in "xy"}
+        draws = np.random.default_rng([seed, trial.number]).random((2, 1000))
+        errors = draws < 0.05 + 0.3 * config["x"] ** 2
+        cost = 100.0 if 1 <= trial.number <= 3 else cost_of(config)
+        return rp.Evaluation({"error": errors[0], "cost": cost}, {"error": errors[1]})
+
+    study = rp.create_study(problem, seed=seed)
+    study.optimize(rp.objective(study, evaluate), n_trials=14)
+    assert cost_of(rp.select(study).config) < 0.8

@@ -94,15 +94,66 @@ def test_no_doubt_is_advised_where_losses_may_be_negative():
     ],
 )
 def test_the_words_are_true_of_any_number_of_candidates(hoped, words):
-    # Of 1,000 validation examples so many were wrong; on calibration data it is 8 % for all.
-    places = np.random.default_rng(0).permuted(np.tile(np.arange(1000), (len(hoped), 1)), axis=1)
-    message = str(
+    message = counted(hoped, [80] * len(hoped))
+    assert ("too optimistic" in message) == (words is not None)
+    assert words is None or words in message
+
+
+def counted(hoped, found, n=1000):
+    """The message where so many of ``n`` validation and ``n`` calibration examples were wrong."""
+    places = np.random.default_rng(0).permuted(np.tile(np.arange(n), (len(hoped), 1)), axis=1)
+    return str(
         rp.select_from_losses(
-            PROBLEM,
+            rp.Problem([rp.Risk("error", 0.5)], "cost"),
             validation={"error": places < np.array(hoped)[:, None], "cost": -np.array(hoped)},
-            calibration={"error": places < 80},
+            calibration={"error": places < np.array(found)[:, None]},
             order=range(len(hoped)),
         )
     )
-    assert ("too optimistic" in message) == (words is not None)
-    assert words is None or words in message
+
+
+def test_the_advice_is_what_most_candidates_show_and_no_more():
+    # By standard errors the first one is in the middle, with three quarters of its few losses.
+    message = counted([5, 100, 200], [21, 150, 258])
+    assert "0.1 there, 0.15 on calibration data for the candidate in the middle, and " in message
+    assert "and most are at least 3.1 standard errors apart. The promise stands" in message
+    assert "doubt=0.67)" in message
+
+
+def test_the_advice_scatters_little_around_what_is_true():
+    rates = np.linspace(0.01, 0.2, 10)[:, None]
+    advised = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        kept = rng.random(5000) >= 0.3
+        message = str(
+            rp.select_from_losses(
+                PROBLEM,
+                validation={"error": (rng.random((10, 5000)) < rates) & kept, "cost": -rates[:, 0]},
+                calibration={"error": rng.random((10, 5000)) < rates},
+            )
+        )
+        advised.append(float(message.split("doubt=")[1].split(")")[0]))
+    assert np.abs(np.array(advised) - 0.6).mean() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("hoped", "found"),
+    [([0], [0]), ([0, 0, 0], [0, 0, 0]), ([0, 0, 0, 30, 30], [0, 0, 0, 80, 80])],
+)
+def test_candidates_without_any_loss_show_no_optimism(hoped, found):
+    assert "too optimistic" not in counted(hoped, found)
+
+
+def test_losses_where_validation_had_none_are_told():
+    message = counted([0, 0], [20, 30])
+    assert "0 there, 0.02 on calibration data for the nearer of the two candidates, " in message
+    assert "and both are at least 4.4 standard errors apart" in message
+    assert "doubt=0.9)" in message
+
+
+def test_no_doubt_is_advised_where_a_search_expects_as_much_by_default():
+    message = counted([19_500], [20_000], n=200_000)
+    assert "0.0975 there, 0.1 on calibration data for the only candidate, 2.7 " in message
+    assert "are as recent." in message
+    assert "doubt=" not in message

@@ -10,7 +10,7 @@ from riskpilot.plots import search_plane
 from riskpilot.study import search_so_far
 from riskpilot.study.as_tables import study_losses
 from riskpilot.study.kept.trials import study_space, trials_of
-from riskpilot.study.proposals import best_new_point
+from riskpilot.study.proposals import best_new_point, unlike_tried
 from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.study.space import Space, with_numbers
 from riskpilot.study.survey import branched_space, survey, with_pending
@@ -382,7 +382,35 @@ def levels(trial):
     return trial.params
 
 
-@pytest.mark.parametrize(("suggest", "distinct"), [(chain, 5), (switch, 7), (levels, 6)])
+def three_levels(trial):
+    """Branches that are soon used up, and one that is not: a number below three choices."""
+    model = trial.suggest_categorical("model", ["line", "tree", "kernel"])
+    if model == "tree" and trial.suggest_categorical("pruned", [False, True]):
+        trial.suggest_int("depth", 1, 2)
+    if model == "kernel":
+        is_round = trial.suggest_categorical("round", [False, True])
+        if is_round and trial.suggest_categorical("open", [False, True]):
+            trial.suggest_float("width", 0, 1)
+    return trial.params
+
+
+def both_sides(trial):
+    """Two branches of several levels, one of which has six configurations."""
+    if trial.suggest_categorical("side", ["left", "right"]) == "left":
+        if trial.suggest_categorical("kind", ["whole", "choice"]) == "whole":
+            trial.suggest_int("n", 1, 3)
+        else:
+            trial.suggest_categorical("q", [(1, 2), None, "text"])
+    elif trial.suggest_categorical("on", [False, True]):
+        trial.suggest_float("x", 0, 1)
+    return trial.params
+
+
+@pytest.mark.parametrize(
+    ("suggest", "distinct"),
+    [(chain, 6), (switch, 7), (levels, 6), (three_levels, 15), (both_sides, 15)],
+)
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution")
 @pytest.mark.parametrize("seed", range(4))
 def test_the_initial_pool_repeats_no_configuration_while_there_are_others(suggest, distinct, seed):
     study = rp.create_study(PROBLEM, seed=seed)
@@ -395,3 +423,20 @@ def test_the_initial_pool_repeats_no_configuration_while_there_are_others(sugges
     study.optimize(rp.objective(study, evaluate), n_trials=distinct)
     tried = [tuple(trial.params.items()) for trial in study.trials]
     assert len(set(tried)) == distinct
+
+
+def test_a_branch_is_not_used_up_while_a_value_or_a_range_of_it_may_be_new():
+    def left(**ranges):
+        params = {"side": "left", **{name: dist.low for name, dist in ranges.items()}}
+        distributions = {"side": sides, **ranges}
+        return optuna.trial.create_trial(params=params, distributions=distributions, value=0.0)
+
+    def drawn(*tried):
+        return unlike_tried("left", "side", sides, {}, tried, np.random.default_rng(0))
+
+    sides = CategoricalDistribution(["left", "right"])
+    one, two, other = (IntDistribution(low, high) for low, high in ((1, 1), (1, 2), (3, 3)))
+    assert drawn() == drawn(left(n=two)) == drawn(left(n=FloatDistribution(0, 1))) == "left"
+    assert drawn(left(n=one), left(n=other)) == "left"  # the range changes
+    assert drawn(left(n=one), left(m=one)) == "left"  # nobody knows what is asked for
+    assert drawn(left(n=one)) == drawn(left()) == "right"

@@ -9,6 +9,7 @@ import optuna
 import pytest
 
 import riskpilot as rp
+from tests.kits.bad_input import assert_rule_value_and_way_out
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.2)], minimize="cost")
 SEALED = 0.123456  # a calibration loss that no log may show
@@ -78,6 +79,46 @@ def test_tell_says_what_it_takes() -> None:
     rp.tell(study, trial, evaluation_at(0.1))
     with pytest.raises(rp.StudyError, match="trial 0 is complete"):
         rp.tell(study, trial, evaluation_at(0.1))
+
+
+def assert_not_told(study: optuna.Study, trial: optuna.Trial, words: str) -> None:
+    """The trial is refused in these words, and can be ended as the message says."""
+    with pytest.raises(rp.StudyError, match=words) as e:
+        rp.tell(study, trial, evaluation_at(0.1))
+    assert_rule_value_and_way_out(str(e.value))
+    assert f"study.tell({trial.number}, state=optuna.trial.TrialState.FAIL)" in str(e.value)
+    study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
+
+
+def test_a_trial_whose_suggestion_raised_is_not_told() -> None:
+    study = rp.create_study(PROBLEM, seed=0)
+    first = study.ask()
+    rp.tell(study, first, evaluate(first))
+    trial = study.ask()
+    with pytest.raises(ValueError, match="from 0"):
+        trial.suggest_float("x", 0, float("inf"))
+    assert_not_told(study, trial, "trial 1 has none, while those of trial 0 are 'x'")
+    again = study.ask()
+    rp.tell(study, again, evaluate(again))
+    assert study.trials[2].state.name == "COMPLETE"
+
+
+def test_a_queued_trial_whose_suggestion_raised_is_not_told() -> None:
+    study = rp.create_study(PROBLEM, safe={"x": "half"}, seed=0)
+    trial = study.ask()
+    with pytest.raises(ValueError, match="half"):
+        trial.suggest_float("x", 0, 1)
+    assert_not_told(study, trial, "trial 0 has none, while those queued for it are 'x'")
+
+
+def test_trials_without_parameters_are_told_where_evaluations_may_have_none() -> None:
+    study = rp.create_study(PROBLEM, seed=0)
+    for _ in range(2):
+        rp.tell(study, study.ask(), evaluation_at(0.1))
+    trial = study.ask()
+    rp.tell(study, trial, evaluate(trial))
+    rp.tell(study, study.ask(), evaluation_at(0.1))
+    assert [len(trial.params) for trial in study.trials] == [0, 0, 1, 0]
 
 
 # --- evaluations given to Optuna -----------------------------------------------------------------

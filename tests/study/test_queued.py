@@ -169,6 +169,42 @@ def test_an_evaluation_gets_what_its_parameter_has(
     assert type(given) is type(expected)
 
 
+LARGE = 2**53 + 1  # as a float it is 2**53
+
+
+def large(trial: optuna.Trial) -> Any:
+    return trial.suggest_int("x", 0, 2**60)
+
+
+def large_choice(trial: optuna.Trial) -> Any:
+    return trial.suggest_categorical("x", [2**53, LARGE])
+
+
+@pytest.mark.parametrize("value", [LARGE, np.int64(LARGE), -LARGE])
+@pytest.mark.parametrize("is_safe", [True, False])
+def test_a_whole_number_that_would_lose_digits_is_refused(value: Any, is_safe: bool) -> None:
+    study = rp.create_study(PROBLEM, safe={"x": value} if is_safe else None, seed=0)
+    if not is_safe:
+        study.enqueue_trial({"x": value})
+    with pytest.raises(rp.StudyError, match=r"all digits, as it does up to 2\*\*53, but 'x'") as e:
+        searched(study, large)
+    assert_rule_value_and_way_out(str(e.value))
+    assert f"would be kept as {int(value) // LARGE * 2**53}. " in str(e.value)
+
+
+@pytest.mark.parametrize("storage", ["study.db", "study.log", None])
+@pytest.mark.parametrize(
+    ("suggest", "value"), [(large, 2**53), (large, 2**60), (large_choice, LARGE)]
+)
+def test_a_large_whole_number_that_is_kept_exactly_is_evaluated_and_stored(
+    suggest: Suggest, value: int, storage: str | None, tmp_path: Path
+) -> None:
+    place = None if storage is None else tmp_path / storage
+    study = rp.create_study(PROBLEM, safe={"x": value}, storage=place, seed=0)
+    assert searched(study, suggest) == [value]
+    assert study.trials[0].params == {"x": value}
+
+
 def test_a_search_that_records_errors_goes_on_without_the_safe_configuration() -> None:
     study = rp.create_study(PROBLEM, safe={"x": "0.3"}, seed=0)
     assert len(searched(study, number, n_trials=3, on_error="record")) == 2

@@ -8,7 +8,7 @@ from numbers import Real
 import numpy as np
 
 from riskpilot.common import bound_in_words, exact, how_many
-from riskpilot.errors import ProblemError, shown
+from riskpilot.errors import ProblemError, shown, with_article
 from riskpilot.guarantee import risk_tests
 from riskpilot.guarantee.passing import (
     MOST_EXAMPLES,
@@ -86,7 +86,7 @@ class RiskPlan:
         about = "" if is_exact else "about "
         just_passes = bound_in_words(self.just_passes, up=self.risk.complement)
         text = (
-            f"{self.risk}: with {examples} a {what} of {up_to} {about}"
+            f"{self.risk}: with {examples} {with_article(what)} of {up_to} {about}"
             f"{just_passes} passes ({self.family.replace('_', '-')} test)"
         )
         text += "." if self.assumes is None else f", if {self.assumes}."

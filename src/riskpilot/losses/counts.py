@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from riskpilot.common import Array, IntArray
-from riskpilot.errors import LossError, shown
+from riskpilot.errors import LossError, shown, type_in_words
 from riskpilot.losses.intake import number_array
 from riskpilot.problem import Risk
 from riskpilot.statistics import Mean, Summary, family_named
@@ -70,7 +70,7 @@ def _check_countable(risk: Risk) -> None:
     """Refuse risks whose test needs the losses themselves."""
     reason = None
     if not isinstance(risk.statistic, Mean):
-        reason = f"a {type(risk.statistic).__name__} is limited"
+        reason = f"{type_in_words(risk.statistic)} is limited"
     elif risk.weights is not None:
         reason = "examples are weighted"
     elif risk.p_value != "auto" and family_named(risk.p_value).log_p_from_sums is None:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy.typing as npt
 
-from riskpilot.errors import LossError, shown
+from riskpilot.errors import LossError, shown, type_in_words
 
 LossMapping = Mapping[str, npt.ArrayLike]
 """Losses, and what stands beside them, by name."""
@@ -55,8 +55,8 @@ class Evaluation:
             value = getattr(self, split)
             if not isinstance(value, Mapping) and not (split != "validation" and value is None):
                 raise LossError(
-                    f"Evaluation: {split} must map names to losses, but it is a "
-                    f'{type(value).__name__}. Write Evaluation({split}={{"error": array, ...}}).'
+                    f"Evaluation: {split} must map names to losses, but it is "
+                    f'{type_in_words(value)}. Write Evaluation({split}={{"error": array, ...}}).'
                 )
 
     def __repr__(self) -> str:
@@ -90,6 +90,6 @@ def check_names(losses: LossMapping, split: str) -> None:
     odd = [name for name in losses if not isinstance(name, str)]
     if odd:
         raise LossError(
-            f"{split}: losses are named by texts, but one name is {shown(odd[0])}, a "
-            f"{type(odd[0]).__name__}. Use the name of the risk or of the free objective."
+            f"{split}: losses are named by texts, but one name is {shown(odd[0])}, "
+            f"{type_in_words(odd[0])}. Use the name of the risk or of the free objective."
         )

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.common.arrays import Array, BoolArray, FloatArray
-from riskpilot.errors import LossError
+from riskpilot.errors import LossError, type_in_words
 
 TextArray = npt.NDArray[np.str_]
 
@@ -189,8 +189,8 @@ def _from_objects(array: Array, given: object, what: str, missing_as_nan: bool) 
     """Numbers that came as Python objects, as from lists with None and tables of mixed columns."""
     if array.ndim == 0:
         raise LossError(
-            f"{what} must be an array of numbers or booleans, but they are a "
-            f"{type(given).__name__}. Convert it to an array."
+            f"{what} must be an array of numbers or booleans, but they are "
+            f"{type_in_words(given)}. Convert it to an array."
         )
     missing = np.zeros(array.shape, dtype=bool)
     if not all(issubclass(kind, _NUMBERS) for kind in set(map(type, array.flat))):

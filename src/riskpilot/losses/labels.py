@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from riskpilot.common import Array, FloatArray, IntArray
-from riskpilot.errors import LossError
+from riskpilot.errors import LossError, type_in_words
 from riskpilot.losses.beside import (
     digest_of_bytes,
     digest_of_numbers,
@@ -69,7 +69,7 @@ def read_label_table(
     """
     if not isinstance(given, Mapping):
         raise LossError(
-            f"{_SPLIT} must map names to losses, but they are a {type(given).__name__}. "
+            f"{_SPLIT} must map names to losses, but they are {type_in_words(given)}. "
             f'Write {{"{problem.names[0]}": array of shape (candidates, labels)}}.'
         )
     check_names(given, _SPLIT)

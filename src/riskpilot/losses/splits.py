@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.common import BoolArray, FloatArray, IntArray
-from riskpilot.errors import LossError
+from riskpilot.errors import LossError, type_in_words
 from riskpilot.losses.beside import digest_of_bytes
 from riskpilot.losses.counts import CountedLosses
 from riskpilot.losses.evaluation import LossMapping, check_names
@@ -134,8 +134,8 @@ def free_objective_alone(
     for risk in problem.risks:
         if not isinstance(risk.statistic, Mean | Difference):
             raise LossError(
-                f"Validation losses of {risk.name!r} are missing, and the test of a "
-                f"{type(risk.statistic).__name__} is settled by them, whether the order is known "
+                f"Validation losses of {risk.name!r} are missing, and the test of "
+                f"{type_in_words(risk.statistic)} is settled by them, whether the order is known "
                 f"or not. Pass them, or limit the mean or a difference of means."
             )
         zeros = np.zeros(n_configs)
@@ -176,7 +176,7 @@ def check_known(problem: Problem, losses: LossMapping, split: str) -> None:
     """Refuse what is no mapping, names that the problem does not know, and risks without losses."""
     if not isinstance(losses, Mapping):
         raise LossError(
-            f"{split} must map names to losses, but it is a {type(losses).__name__}. "
+            f"{split} must map names to losses, but it is {type_in_words(losses)}. "
             f'Write {split}={{"{problem.names[0]}": array, ...}}.'
         )
     known = problem.known_names

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from riskpilot.common import bound_in_words, exact
-from riskpilot.errors import PlotError, ProblemError, shown
+from riskpilot.errors import PlotError, ProblemError, shown, with_article
 from riskpilot.guarantee import (
     as_number,
     family,
@@ -108,7 +108,7 @@ def power_curves(
         x=1,
         xref="paper",
         y=problem.delta,
-        text=f"delta = {exact(problem.delta)}: a {true} at the limit",
+        text=f"delta = {exact(problem.delta)}: {with_article(true)} at the limit",
         font={"color": RED},
         showarrow=False,
         xanchor="right",

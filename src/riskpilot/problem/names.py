@@ -9,7 +9,7 @@ import difflib
 from dataclasses import dataclass
 
 from riskpilot.common import exact
-from riskpilot.errors import ProblemError
+from riskpilot.errors import ProblemError, type_in_words, with_article
 from riskpilot.problem.metrics import METRICS, Metric
 from riskpilot.problem.sounds import said_statistic, sounds_larger, words_of
 from riskpilot.statistics import Difference, GroupGap, Mean, Ratio, Statistic, WorstGroup
@@ -168,7 +168,7 @@ def statistic_of(name: str, given: Statistic | None) -> Statistic:
         given = said or Mean()
     if said is not None and not _agree(said, given):
         raise ProblemError(
-            f"The name {name!r} says that a {type(said).__name__} is limited, but the statistic is "
+            f"The name {name!r} says that {type_in_words(said)} is limited, but the statistic is "
             f"{given!r}. Leave the statistic out, or use a name that says what is limited."
         )
     if known is not None:
@@ -235,7 +235,8 @@ def check_limit(name: str, statistic: Statistic, limit: float | None) -> None:
         return
     raise ProblemError(
         f"{name!r} is better when larger, but limit={exact(limit)} is an upper limit, on losses. "
-        f"Write Risk({name!r}, at_least={exact(limit)}) for a {name} of at least {exact(limit)}. "
+        f"Write Risk({name!r}, at_least={exact(limit)}) for {with_article(name)} of at least "
+        f"{exact(limit)}. "
         f"Its losses: {known.loss_words}."
     )
 

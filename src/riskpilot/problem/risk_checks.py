@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from riskpilot.common import finite_number, is_flag, is_name
-from riskpilot.errors import ProblemError, shown
+from riskpilot.errors import ProblemError, shown, type_in_words, with_article
 from riskpilot.problem import names
 from riskpilot.problem.sounds import sounds_larger
 from riskpilot.statistics import P_VALUES, STATISTICS, Mean, Statistic, WorstGroup, is_statistic
@@ -136,7 +136,7 @@ def check_weights(risk: "Risk") -> None:
         )
     if not risk.statistic.takes_weights:
         raise ProblemError(
-            f"Risk {name!r}: no valid test is known here for a {type(risk.statistic).__name__} "
+            f"Risk {name!r}: no valid test is known here for {type_in_words(risk.statistic)} "
             f"of weighted examples, but weights is {risk.weights!r}. Limit the WorstGroup; or, "
             f"where the weights are known to have mean 1 in every group, weight the losses "
             f"beforehand with riskpilot.weighted."
@@ -168,7 +168,7 @@ def check_statistic(risk: "Risk") -> None:
         if risk.weights is not None:
             what += " with weights"
         raise ProblemError(
-            f"Risk {name!r}: a {what} is tested by {tests}, "
+            f"Risk {name!r}: {with_article(what)} is tested by {tests}, "
             f"but p_value is {risk.p_value!r}. Leave it out."
         )
 

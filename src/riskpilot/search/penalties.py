@@ -11,6 +11,10 @@ from riskpilot.common.arrays import FloatArray
 _FACTOR = 1e6
 # Fewer values do not show how far free objectives lie apart.
 _FEWEST = 3
+# A smaller factor is enough for a number that was given more than once, beside so many others. One
+# that was given once may be where a search began that has come close to an optimum since.
+_FACTOR_OF_REPEATED = 10.0
+_FEWEST_BESIDE_REPEATED = 5
 # Values that differ by less than this share of the best one differ by rounding alone.
 _ROUNDING = 1e-12
 
@@ -22,6 +26,8 @@ def without_penalties(values: FloatArray) -> FloatArray:
     as it is, a surrogate could not tell the others apart. Where there is none, nothing changes.
     """
     line = penalty_line(values[:, -1])
+    if line == math.inf:
+        line = _line_below_repeated(values)
     return values if line == math.inf else cut_at(values, line)
 
 
@@ -39,10 +45,32 @@ def penalty_line(free: FloatArray) -> float:
     >>> penalty_line(np.array([1.0, 1e30, 3.0, 2.0])), penalty_line(np.array([1.0, 100.0, 3.0]))
     (3.0, inf)
     """
+    return _below_gap(free, _FACTOR, _FEWEST)
+
+
+def _line_below_repeated(values: FloatArray) -> float:
+    """Find the worst free objective below a smaller gap, above which is one number, repeated.
+
+    Infinity where there is none, or where an evaluation above the gap is not dominated: its free
+    objective may be the price of low risks. ``values``: objectives of shape (n, c + 1).
+    """
+    line = _below_gap(values[:, -1], _FACTOR_OF_REPEATED, _FEWEST_BESIDE_REPEATED)
+    near, far = values[values[:, -1] <= line], values[values[:, -1] > line]
+    if len(far) < 2 or np.ptp(far[:, -1]) > 0:
+        return math.inf
+    dominated = (near[:, None, :-1] <= far[:, :-1]).all(axis=2).any(axis=0)
+    return line if dominated.all() else math.inf
+
+
+def _below_gap(free: FloatArray, factor: float, fewest: int) -> float:
+    """Find the value below the first gap of so many times what the values below it differ by.
+
+    At least half of the values, and at least ``fewest``, lie below. Infinity where there is none.
+    """
     in_order = np.sort(free)
     beyond_best = in_order - in_order[0]
-    fewest = max(_FEWEST, math.ceil(len(free) / 2))
+    fewest = max(fewest, math.ceil(len(free) / 2))
     inside, outside = beyond_best[fewest - 1 : -1], beyond_best[fewest:]
     differ = inside > _ROUNDING * abs(float(in_order[0]))
-    gaps = np.flatnonzero((outside > _FACTOR * inside) & differ)
+    gaps = np.flatnonzero((outside > factor * inside) & differ)
     return float(in_order[fewest - 1 + gaps[0]]) if len(gaps) else math.inf

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from riskpilot.errors import LossError, ProblemError, shown
+from riskpilot.errors import LossError, ProblemError, shown, type_in_words
 from riskpilot.guarantee import (
     Procedure,
     Question,
@@ -80,7 +80,7 @@ def select_from_counts(
     """
     if not isinstance(problem, Problem):
         raise ProblemError(
-            f"select_from_counts takes a Problem first, but got a {type(problem).__name__}. "
+            f"select_from_counts takes a Problem first, but got {type_in_words(problem)}. "
             f'Write Problem([Risk("error", limit=0.1)], minimize="cost").'
         )
     check_limits(problem)
@@ -99,7 +99,7 @@ def counted(problem: Problem, given: Mapping[str, Any], split: str) -> dict[str,
     """Take the pair of a sum and a number for each risk as counts."""
     if not isinstance(given, Mapping):
         raise LossError(
-            f"{split} must map names to counts, but it is a {type(given).__name__}. "
+            f"{split} must map names to counts, but it is {type_in_words(given)}. "
             f'Write {split}={{"{problem.names[0]}": (sums, numbers), ...}}.'
         )
     found = dict(given)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from riskpilot.errors import ProblemError, TableError
+from riskpilot.errors import ProblemError, TableError, type_in_words
 from riskpilot.guarantee import (
     Procedure,
     Question,
@@ -126,7 +126,7 @@ def select_from_frame(
     """
     if not isinstance(problem, Problem):
         raise ProblemError(
-            f"select_from_frame takes a Problem first, but got a {type(problem).__name__}. "
+            f"select_from_frame takes a Problem first, but got {type_in_words(problem)}. "
             f'Write Problem([Risk("error", limit=0.1)], minimize="cost").'
         )
     check_limits(problem)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from riskpilot.common import canonical, how_many, plain_configs
-from riskpilot.errors import LossError, ProblemError, shown
+from riskpilot.errors import LossError, ProblemError, shown, type_in_words
 from riskpilot.guarantee import (
     Background,
     Procedure,
@@ -126,7 +126,7 @@ def select_from_losses(
     """
     if not isinstance(problem, Problem):
         raise ProblemError(
-            f"select_from_losses takes a Problem first, but got a {type(problem).__name__}. "
+            f"select_from_losses takes a Problem first, but got {type_in_words(problem)}. "
             f'Write Problem([Risk("error", limit=0.1)], minimize="cost").'
         )
     check_limits(problem)
@@ -217,8 +217,8 @@ def named_configs(
         return None
     if isinstance(configs, str | Mapping) or not isinstance(configs, Sequence):
         raise LossError(
-            f"configs must be a list with one mapping per row of losses, but it is a "
-            f'{type(configs).__name__}. Write configs=[{{"threshold": 0.5}}, ...].'
+            f"configs must be a list with one mapping per row of losses, but it is "
+            f'{type_in_words(configs)}. Write configs=[{{"threshold": 0.5}}, ...].'
         )
     if len(configs) != n:
         raise LossError(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from riskpilot.common import Array, FloatArray, card, how_many
-from riskpilot.errors import ProblemError
+from riskpilot.errors import ProblemError, type_in_words
 from riskpilot.guarantee import (
     Background,
     Question,
@@ -164,7 +164,7 @@ def freeze(
     """
     if not isinstance(problem, Problem):
         raise ProblemError(
-            f"freeze takes a Problem first, but got a {type(problem).__name__}. "
+            f"freeze takes a Problem first, but got {type_in_words(problem)}. "
             f'Write Problem([Risk("error", limit=0.1)], minimize="cost").'
         )
     ids = read_ids(validation_ids, None)

@@ -1,8 +1,11 @@
 """Whether calibration data shows that validation data was too optimistic, once both are open."""
 
+import math
+
 import numpy as np
 
-from riskpilot.guarantee import TestPlan, TestResult
+from riskpilot.common.arrays import FloatArray
+from riskpilot.guarantee import DOUBT, TRUST, TestPlan, TestResult
 from riskpilot.losses import ValidationLosses
 from riskpilot.problem import Risk
 
@@ -15,10 +18,11 @@ def optimism_in_words(
 ) -> str:
     """Say which risks were lower on validation than chance explains, and what to do about it.
 
-    The candidates share their examples, so that the middle one speaks for all of them; of two in
-    the middle, the one that is less far off. Returns an empty text where nothing is to be said.
+    All candidates that were tested are asked: most of them have to show it, and what is advised is
+    what most of them show. One alone may be far off by chance, and where its risk is small, a few
+    losses are a large share of it. Returns an empty text where nothing is to be said.
     """
-    if result.calibration is None or validation.n_examples == 0:
+    if result.calibration is None or validation.n_examples == 0 or not plan.order:
         return ""
     rows, held_out = list(plan.order), list(result.rows)
     hoped, found = validation.values[rows], result.calibration.values[held_out]
@@ -28,34 +32,53 @@ def optimism_in_words(
     verdict = "The promise stands, but " if result.passed.any() else "Nothing is certified, and "
     lines = []
     for i, risk in enumerate(plan.problem.risks):
-        known = np.isfinite(found[:, i] - hoped[:, i]) & (errors[:, i] > 0)
-        if not known.any():
+        low, high = hoped[:, i], found[:, i]
+        # A candidate whose risk is not known on both sides shows no optimism.
+        known = np.isfinite(high - low) & (errors[:, i] > 0)
+        missed = np.divide(high - low, errors[:, i], out=np.zeros(len(low)), where=known)
+        told = missed[_middle(missed)]
+        if told < _TOLD:
             continue
-        missed = (found[known, i] - hoped[known, i]) / errors[known, i]
-        middle = int(np.argsort(missed)[(len(missed) - 1) // 2])
-        if missed[middle] < _TOLD:
-            continue
-        low, high = hoped[known, i][middle], found[known, i][middle]
-        there, here = _told_apart(low, high)
+        # A share is one of what lies above the smallest loss. The middle one is positive, because
+        # most differences are. Losses that may be negative have no such share.
+        size = high - risk.low
+        shares = np.divide(high - low, size, out=np.zeros(len(low)), where=known & (size > 0))
+        middle = _middle(missed if risk.low < 0 else shares)
+        there, here = _told_apart(low[middle], high[middle])
         lines.append(
             f"Validation was too optimistic about {risk.title}: {there} there, {here} on "
-            f"calibration data for {_middle_of(len(missed))}, {missed[middle]:.1f} standard "
+            f"calibration data for {_middle_of(len(missed), told)} standard "
             f"errors apart. {verdict}candidates were picked by numbers that were "
             f"too good: validate on examples that models were not tuned or stopped on and that "
-            f"are as recent{_advice(risk, low, high)}."
+            f"are as recent{_advice(risk, shares[middle])}."
         )
     return before + "\n".join(lines) if lines else ""
 
 
-def _middle_of(count: int) -> str:
-    """Name the candidate that stands for all of so many.
+def _middle(values: FloatArray) -> int:
+    """Find the value in the middle, (n,), of two there the smaller one: most are at least as large.
 
-    >>> [_middle_of(count) for count in (1, 2, 3)]
-    ['the only candidate', 'the nearer of the two candidates', 'the candidate in the middle']
+    >>> _middle(np.array([3.0, 1.0, 2.0, 4.0])), _middle(np.array([5.0]))
+    (2, 0)
     """
-    if count % 2:
-        return "the candidate in the middle" if count > 1 else "the only candidate"
-    return f"the nearer of the two candidates{' in the middle' if count > 2 else ''}"
+    return int(np.argsort(values)[(len(values) - 1) // 2])
+
+
+def _middle_of(count: int, told: float) -> str:
+    """Name the candidate in the middle of so many, and how far most of them are off.
+
+    >>> _middle_of(1, 2.58), _middle_of(2, 2.58)
+    ('the only candidate, 2.6', 'the nearer of the two candidates, and both are at least 2.5')
+    >>> _middle_of(3, 4.01)
+    'the candidate in the middle, and most are at least 4.0'
+    """
+    if count == 1:
+        return f"the only candidate, {told:.1f}"
+    least = f"at least {math.floor(10 * told) / 10:.1f}"
+    if count == 2:
+        return f"the nearer of the two candidates, and both are {least}"
+    where = "candidate" if count % 2 else "nearer of the two candidates"
+    return f"the {where} in the middle, and most are {least}"
 
 
 def _told_apart(low: float, high: float) -> tuple[str, str]:
@@ -68,15 +91,13 @@ def _told_apart(low: float, high: float) -> tuple[str, str]:
     return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
 
 
-def _advice(risk: Risk, low: float, high: float) -> str:
+def _advice(risk: Risk, share: float) -> str:
     """Suggest a doubt that expects what was seen: twice the share by which validation was low.
 
     A search takes anything up to the doubt for equally likely. Of losses that may be negative no
-    share is known that would do.
+    share is known that would do, and by default a search expects a small share anyway.
     """
-    if risk.low < 0:
+    if risk.low < 0 or share <= (1 - TRUST) * DOUBT / 2:
         return ""
-    size = high - risk.low
-    share = (high - low) / size if size else 0.5
-    doubt = round(float(np.clip(2 * share, 0.1, 0.9)), 2)
+    doubt = round(min(2 * float(share), 0.9), 2)
     return f", or tell a search: GuidedSampler(problem, trust=0, doubt={doubt})"

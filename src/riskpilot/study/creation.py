@@ -12,7 +12,7 @@ from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 
 from riskpilot.common import is_whole_text, plain_configs, shown_safely, unwarned
-from riskpilot.errors import StudyError, shown
+from riskpilot.errors import StudyError, shown, type_in_words
 from riskpilot.guarantee import MOST_EXAMPLES, is_whole
 from riskpilot.problem import Problem
 from riskpilot.study.kept.attributes import (
@@ -116,7 +116,7 @@ def create_study(
     """
     if not isinstance(problem, Problem):
         raise StudyError(
-            f"create_study takes a Problem, but got a {type(problem).__name__}. "
+            f"create_study takes a Problem, but got {type_in_words(problem)}. "
             f'Write create_study(Problem([Risk("error", limit=0.1)], minimize="cost")).'
         )
     first = None if safe is None else _enqueued(safe) or None

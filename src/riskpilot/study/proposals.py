@@ -1,15 +1,16 @@
 """The next configuration: the best point of a space that has not been tried."""
 
 import itertools
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.trial import FrozenTrial
 from scipy.spatial import KDTree
 
 from riskpilot.common.arrays import BoolArray, FloatArray
-from riskpilot.study.space import Space, from_unit, with_numbers
+from riskpilot.study.space import Space, from_unit, n_values, to_unit, with_numbers
 
 Score = Callable[[FloatArray], FloatArray]
 
@@ -75,27 +76,54 @@ def unlike_tried(
     name: str,
     distribution: BaseDistribution,
     params: Mapping[str, Any],
-    tried: Container[Mapping[str, Any]],
+    tried: Sequence[FrozenTrial],
     rng: np.random.Generator,
 ) -> Any:
-    """Draw another value of a parameter where this one would repeat a configuration.
+    """Draw another value of a parameter where this one leads to nothing new.
 
-    ``params``: the parameters that the trial has already; ``tried``: whole configurations. In a
-    tree-shaped space a choice may end a configuration, and few places of the initial pool are left
-    for the branches that go on. The value stays as it is where every other one was tried, too.
+    ``params``: the parameters that the trial has already; ``tried``: the trials that were
+    evaluated. In a tree-shaped space a choice may end a configuration, or open a branch in which
+    everything was tried, and few places of the initial pool are left for the others. The value
+    stays as it is where every other one leads to nothing new, too.
     """
 
-    def repeats(candidate: Any) -> bool:
-        return {**params, name: candidate} in tried
+    def is_used_up(candidate: Any) -> bool:
+        chosen = {**params, name: candidate}
+        below = [trial for trial in tried if chosen.items() <= trial.params.items()]
+        return _all_tried(below, chosen.keys())
 
-    if not repeats(value):
+    if not is_used_up(value):
         return value
     if isinstance(distribution, CategoricalDistribution):
         others = iter(distribution.choices[i] for i in rng.permutation(len(distribution.choices)))
     else:
         n = _LOOKED_AT if isinstance(distribution, IntDistribution) else 1
         others = (from_unit(distribution, u) for u in rng.random(n))
-    return next(itertools.filterfalse(repeats, others), value)
+    return next(itertools.filterfalse(is_used_up, others), value)
+
+
+def _all_tried(trials: Sequence[FrozenTrial], decided: Set[str]) -> bool:
+    """Tell whether trials that agree in some parameters show every configuration that has them.
+
+    ``decided``: the names of these parameters. A trial that has no others is all there is. Else the
+    evaluation asks for another one first, which all trials have, and every value of whatever they
+    all have must lead to nothing but what was tried.
+    """
+    if not trials:
+        return False
+    shared = set.intersection(*(set(trial.params) for trial in trials)) - decided
+    if not shared:
+        return any(trial.params.keys() <= decided for trial in trials)
+    name = min(shared)
+    distribution = trials[0].distributions[name]
+    by_place: dict[float, list[FrozenTrial]] = {}
+    for trial in trials:
+        if trial.distributions[name] != distribution:
+            return False
+        by_place.setdefault(to_unit(distribution, trial.params[name]), []).append(trial)
+    return len(by_place) == n_values(distribution) and all(
+        _all_tried(some, decided | {name}) for some in by_place.values()
+    )
 
 
 def at_untried_choices(

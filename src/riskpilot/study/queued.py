@@ -65,6 +65,14 @@ def _usable(
         return found[0]
     what = "The safe configuration" if is_safe else "A configuration that is queued"
     elsewhere = ", or correct safe= in a new study" if is_safe else ""
+    if isinstance(distribution, IntDistribution) and _loses_digits(value):
+        raise StudyError(
+            f"{what} has whole numbers of which Optuna keeps all digits, as it does up to 2**53, "
+            f"but {name!r} of trial {trial.number} is {shown(value)} and would be kept as "
+            f"{int(float(value))}. {end}: queue the latter, study.enqueue_trial({{{name!r}: "
+            f"{int(float(value))}, ...}}), or make it a choice, of which all digits are kept, "
+            f"trial.suggest_categorical({name!r}, ...){elsewhere}."
+        )
     raise StudyError(
         f"{what} has a value that each parameter can take, but {name!r} is {shown(value)}, and the "
         f"evaluation of trial {trial.number} suggests {range_in_words(distribution)}. {end}: queue "
@@ -88,7 +96,13 @@ def _of_its_kind(distribution: BaseDistribution, value: Any) -> list[Any]:
         if low - _ROUNDING * abs(low) <= number <= high + _ROUNDING * abs(high):
             number = min(max(number, low), high)
         return [number]
-    return [int(value)] if number.is_integer() else []
+    return [int(value)] if number.is_integer() and not _loses_digits(value) else []
+
+
+def _loses_digits(value: Any) -> bool:
+    """Tell whether a value is a whole number that is another one as a float, as Optuna keeps it."""
+    number = as_number(value)
+    return number is not None and number.is_integer() and int(number) != int(value)
 
 
 def _is_same(choice: Any, value: Any) -> bool:
@@ -96,8 +110,8 @@ def _is_same(choice: Any, value: Any) -> bool:
 
     2.0 is the choice 2, but True is not the choice 1.
     """
-    number = as_number(value)
-    if choice is value or (number is not None and number == as_number(choice)):
+    # As floats, whole numbers beyond 2**53 would be equal to their neighbours.
+    if choice is value or (None not in map(as_number, (choice, value)) and choice == value):
         return True
     try:
         one, other = plain_configs([{"": choice}, {"": value}], StudyError)

@@ -9,7 +9,7 @@ import optuna
 
 from riskpilot.common import TimeLimitError, within
 from riskpilot.common.arrays import Array
-from riskpilot.errors import LossError, StudyError, shown
+from riskpilot.errors import LossError, StudyError, shown, type_in_words
 from riskpilot.losses import Evaluation, LossMapping, check_free, validation_losses
 from riskpilot.study.kept.attributes import problem_of
 from riskpilot.study.kept.stopped import keep_course, keep_stopped
@@ -114,7 +114,7 @@ class Race:
         if not isinstance(block, Mapping):
             raise LossError(
                 f"A generator yields mappings from names to the losses of the next examples, but "
-                f"that of trial {number} yielded a {type(block).__name__}. Write "
+                f"that of trial {number} yielded {type_in_words(block)}. Write "
                 f'yield {{"{self._problem.names[0]}": array, ...}}.'
             )
         if self._parts and block.keys() != self._parts.keys():
@@ -167,7 +167,7 @@ class Race:
         if not isinstance(returned, Evaluation):
             raise LossError(
                 f"A generator returns its calibration losses, or an Evaluation, but that of trial "
-                f"{self._trial.number} returned a {type(returned).__name__}. Write return "
+                f"{self._trial.number} returned {type_in_words(returned)}. Write return "
                 f'{{"{self._problem.names[0]}": array}}.'
             )
         if returned.judge is not None:

@@ -273,7 +273,7 @@ class GuidedSampler(BaseSampler):
         pool = self._strategy.pool if trial.number < size else uniform
         # A safe configuration that was enqueued first takes the place of the lowest values.
         value = from_unit(param_distribution, pool(trial.number, size, rng))
-        tried = [other.params for other in filter(was_evaluated, trials_of(study))]
+        tried = list(filter(was_evaluated, trials_of(study)))
         again = self._rng(trial, param_name)
         return unlike_tried(value, param_name, param_distribution, trial.params, tried, again)
 

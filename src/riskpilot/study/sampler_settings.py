@@ -1,6 +1,6 @@
 """What the settings of a guided search may be."""
 
-from riskpilot.errors import ProblemError, shown
+from riskpilot.errors import ProblemError, shown, type_in_words
 from riskpilot.guarantee import MOST_EXAMPLES, is_whole
 from riskpilot.problem import Problem
 from riskpilot.search import Strategy, check_delta_prime
@@ -21,7 +21,7 @@ def check_settings(
     """Refuse settings that no search can use."""
     if not isinstance(problem, Problem):
         raise ProblemError(
-            f"GuidedSampler takes a Problem first, but got a {type(problem).__name__}. "
+            f"GuidedSampler takes a Problem first, but got {type_in_words(problem)}. "
             f'Write GuidedSampler(Problem([Risk("error", limit=0.1)], minimize="cost")).'
         )
     if not isinstance(strategy, Strategy):

@@ -5,7 +5,7 @@ import math
 import optuna
 from optuna.trial import FrozenTrial
 
-from riskpilot.errors import ProblemError, StudyError, shown
+from riskpilot.errors import ProblemError, StudyError, shown, type_in_words
 from riskpilot.guarantee import as_number
 from riskpilot.search import Outlook
 from riskpilot.study.kept.earlier import earlier_of
@@ -96,7 +96,7 @@ class StopWhenSettled:
         if not isinstance(study.sampler, GuidedSampler):
             raise StudyError(
                 f"StopWhenSettled asks the guided sampler what may still be gained, but this study "
-                f"has a {type(study.sampler).__name__}. Leave sampler out of create_study."
+                f"has {type_in_words(study.sampler)}. Leave sampler out of create_study."
             )
         latest = _latest(study)
         # A single look may be flat by luck; two in a row are not. The second one costs a fit of the

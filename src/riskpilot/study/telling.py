@@ -11,7 +11,7 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.common import plain_configs
-from riskpilot.errors import LossError, RiskpilotError, StudyError, shown
+from riskpilot.errors import LossError, RiskpilotError, StudyError, shown, type_in_words
 from riskpilot.guarantee import is_whole
 from riskpilot.losses import Evaluation, ExampleIds, check_unseen_ids, read_ids
 from riskpilot.problem import Problem
@@ -20,7 +20,7 @@ from riskpilot.study.kept.earlier import earlier_of
 from riskpilot.study.kept.records import Record, record_of, validation_of
 from riskpilot.study.kept.seen_ids import earlier_ids, keep_seen, seen_ids
 from riskpilot.study.kept.trial_losses import store_evaluation
-from riskpilot.study.kept.trials import has_losses, trials_of
+from riskpilot.study.kept.trials import has_losses, trials_of, was_evaluated
 from riskpilot.study.kept.unsent import UnsentRecords
 from riskpilot.study.queued import check_queued
 from riskpilot.study.space import check_drawn
@@ -71,8 +71,9 @@ def tell(
     Raises
     ------
     StudyError
-        If the study was not made by riskpilot, the trial is not one of its running trials, or a
-        value was queued for it that its parameter cannot take.
+        If the study was not made by riskpilot, the trial is not one of its running trials, a
+        value was queued for it that its parameter cannot take, or it has no parameter although a
+        configuration was queued for it or all other evaluations have some.
     LossError
         If the evaluation is none, or its losses cannot be used.
     LeakageError
@@ -91,6 +92,8 @@ def tell(
     problem = problem_of(study)
     running = _running(study, trial)
     check_queued(running)
+    if not running.params:
+        _check_suggested(study, running)
     ids = read_ids(validation_ids, calibration_ids)
     recorder = Recorder(study, problem, ids)
     record = recorder.prepare(running, evaluation)
@@ -152,8 +155,8 @@ class Recorder:
             if isinstance(evaluation, Coroutine):
                 evaluation.close()  # Python would warn that nobody awaited it
             raise LossError(
-                f"The evaluation of trial {trial.number} must be an Evaluation, but it is a "
-                f"{type(evaluation).__name__}. {way_out}"
+                f"The evaluation of trial {trial.number} must be an Evaluation, but it is "
+                f"{type_in_words(evaluation)}. {way_out}"
             )
         plain_configs([trial.params], StudyError)  # a certificate must be able to name it
         for name, value in trial.params.items():
@@ -242,3 +245,26 @@ def _running(study: optuna.Study, trial: optuna.Trial | int) -> FrozenTrial:
             f"{found.state.name.lower()}. Begin another one with study.ask()."
         )
     return found
+
+
+def _check_suggested(study: optuna.Study, trial: FrozenTrial) -> None:
+    """Refuse a running trial without any parameter where an evaluation must have had some.
+
+    Its suggestion was forgotten, or raised. Where a trial has some parameters, others may be
+    missing because of a condition, which nobody knows here.
+    """
+    queued, others = fixed_params(trial), []
+    if not queued:
+        # Losses go to the disk before anybody waits for a storage that is away.
+        with contextlib.suppress(StorageUnreachableError), hurried():
+            others = list(filter(was_evaluated, trials_of(study)))
+    if queued or (others and all(other.params for other in others)):
+        names = sorted(queued or others[-1].params)
+        what = "queued for it" if queued else f"of trial {others[-1].number}"
+        raise StudyError(
+            f"A trial that is told has the parameters of its evaluation, but trial {trial.number} "
+            f"has none, while those {what} are {shown(names)[1:-1]}: nothing was suggested, or a "
+            f"suggestion raised an error. Suggest them first, such as trial.suggest_float"
+            f"({names[0]!r}, ...), or end the trial, "
+            f"study.tell({trial.number}, state=optuna.trial.TrialState.FAIL)."
+        )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from riskpilot.common import finite_number, how_many, is_name
-from riskpilot.errors import ProblemError, TableError, shown
+from riskpilot.errors import ProblemError, TableError, shown, type_in_words
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import Mean, WorstGroup
 
@@ -86,7 +86,7 @@ def _holds_good(risk: Risk) -> bool:
     if not isinstance(risk.statistic, Mean | WorstGroup):
         raise ProblemError(
             f"A column {risk.name!r} holds what its name says, which is better when larger, and "
-            f"for a {type(risk.statistic).__name__} it is not plain how losses follow from it. "
+            f"for {type_in_words(risk.statistic)} it is not plain how losses follow from it. "
             f"Write the losses, one minus it, into a column of their own and limit that."
         )
     return True

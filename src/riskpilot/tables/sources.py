@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 
 from riskpilot.common import shown_safely
-from riskpilot.errors import TableError, shown
+from riskpilot.errors import TableError, shown, type_in_words
 from riskpilot.tables import logs
 from riskpilot.tables.engine import own_connection, shared_connection
 from riskpilot.tables.local_files import is_ledger, local_files, local_path, no_table
@@ -166,7 +166,7 @@ def _opened(table: Any, connection: duckdb.DuckDBPyConnection, folder: Path) -> 
     except (duckdb.Error, TypeError, ValueError, ImportError, RuntimeError) as error:
         raise TableError(
             f"A table is a pandas, Polars or Arrow table, a DuckDB relation, or the path of a "
-            f"file, but this is a {type(table).__name__}: {shown(str(error))}. Convert it to one."
+            f"file, but this is {type_in_words(table)}: {shown(str(error))}. Convert it to one."
         ) from error
     source = Source("the frame", connection, "frame", {}, folder)
     source = replace(source, types=_types(source))

@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any, ClassVar, final
 
 from riskpilot.common import FloatArray, exact, one_minus
-from riskpilot.errors import ProblemError
+from riskpilot.errors import ProblemError, type_in_words
 from riskpilot.losses import DeployedLosses
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import (
@@ -74,8 +74,8 @@ class Promise(ABC):
     def __post_init__(self) -> None:
         if self.sampled and not self.takes_samples:
             raise ProblemError(
-                f"Risk {self.risk.name!r}: no valid watch is known here for a "
-                f"{type(self.risk.statistic).__name__} of examples that are labelled with "
+                f"Risk {self.risk.name!r}: no valid watch is known here for "
+                f"{type_in_words(self.risk.statistic)} of examples that are labelled with "
                 f"different probabilities, but largest_weight is given. Label every example with "
                 f"the same probability, and leave largest_weight out."
             )
@@ -335,7 +335,7 @@ def promises_of(
         kind = _WATCHED.get(type(risk.statistic))
         if kind is None:
             raise ProblemError(
-                f"Risk {risk.name!r}: no watch is known for a {type(risk.statistic).__name__}. "
+                f"Risk {risk.name!r}: no watch is known for {type_in_words(risk.statistic)}. "
                 f"Watch a certificate of another statistic: "
                 f"{', '.join(each.__name__ for each in _WATCHED)}."
             )

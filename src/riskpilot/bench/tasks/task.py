@@ -15,7 +15,7 @@ from optuna.distributions import (
 from optuna.trial import BaseTrial
 
 from riskpilot.common.arrays import FloatArray, Places
-from riskpilot.errors import TableError
+from riskpilot.errors import TableError, type_in_words
 from riskpilot.losses import Evaluation, value_of
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import Mean
@@ -170,6 +170,6 @@ def _suggest(trial: BaseTrial, name: str, distribution: BaseDistribution) -> Any
         case CategoricalDistribution(choices=choices):
             return trial.suggest_categorical(name, choices)
     raise TableError(
-        f"A space holds float, integer and categorical distributions, but {name!r} is a "
-        f"{type(distribution).__name__}. Describe it by one of the three."
+        f"A space holds float, integer and categorical distributions, but {name!r} is "
+        f"{type_in_words(distribution)}. Describe it by one of the three."
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import optuna
 from optuna.trial import FrozenTrial
 
-from riskpilot.errors import LossError
+from riskpilot.errors import LossError, type_in_words
 from riskpilot.losses import LossMapping
 from riskpilot.problem import Problem
 from riskpilot.study.kept.trial_losses import forget_calibration, has_calibration, write_calibration
@@ -34,8 +34,8 @@ def make_losses(
         losses = calibrate(trial)
         if not isinstance(losses, Mapping):
             raise LossError(
-                f"calibrate must return a mapping from names to losses, but it returned a "
-                f'{type(losses).__name__}. Write return {{"{problem.names[0]}": array}}.'
+                f"calibrate must return a mapping from names to losses, but it returned "
+                f'{type_in_words(losses)}. Write return {{"{problem.names[0]}": array}}.'
             )
         write_calibration(study, problem, trial, losses)
         made.append(trial)

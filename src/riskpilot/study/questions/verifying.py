@@ -10,7 +10,7 @@ from optuna.trial import FrozenTrial
 
 from riskpilot.common import unwarned
 from riskpilot.common.arrays import FloatArray
-from riskpilot.errors import CertificateError, RiskpilotError, StudyError
+from riskpilot.errors import CertificateError, RiskpilotError, StudyError, type_in_words
 from riskpilot.guarantee import (
     Certificate,
     Procedure,
@@ -136,17 +136,17 @@ def _check_arguments(
     """Refuse arguments of `verify` that are not of their kind, or that do not go together."""
     if not isinstance(certificate, Certificate):
         raise CertificateError(
-            f"verify takes a Certificate, but got a {type(certificate).__name__}. "
+            f"verify takes a Certificate, but got {type_in_words(certificate)}. "
             f"Load it first: riskpilot.Certificate.load(path)."
         )
     if seal is not None and not isinstance(seal, Seal):
         raise CertificateError(
-            f"seal is a Seal, but it is a {type(seal).__name__}. "
+            f"seal is a Seal, but it is {type_in_words(seal)}. "
             f"Load it first: riskpilot.Seal.load(path)."
         )
     if study is not None and not isinstance(study, optuna.Study):
         raise CertificateError(
-            f"study is an Optuna study, but it is a {type(study).__name__}. "
+            f"study is an Optuna study, but it is {type_in_words(study)}. "
             f"Load it first: riskpilot.load_study(storage=...)."
         )
     given = [one is not None for one in (validation, calibration)]
