@@ -68,8 +68,13 @@ CASES = {
     ),
     "a safe configuration with a number beyond all floats": (
         rp.StudyError,
-        r"'x' is 1000",
+        r"no parameter takes a number above 1\.8e\+308 or below its negative, but 'x' is 1000",
         lambda: rp.create_study(P, safe={"x": 10**400}),
+    ),
+    "a safe configuration with a number that Python does not write out": (
+        rp.StudyError,
+        r"no parameter takes a number above 1\.8e\+308 .* but 'x' is \(an int that cannot be",
+        lambda: rp.create_study(P, safe={"x": -(10**5000)}),
     ),
     "a safe configuration with numbers for names": (
         rp.StudyError,

@@ -351,3 +351,22 @@ def test_a_penalty_is_never_what_is_expected_to_pass():
     ahead = study.sampler.outlook(study)
     assert ahead.free < 1
     assert ahead.trial > 2
+
+
+@pytest.mark.parametrize("outlier", [1e3, 1e4, 1e5])
+def test_what_is_expected_to_pass_is_the_best_observed_beside_an_outlier(outlier):
+    u = np.random.default_rng(0).random((2, 1000))
+
+    def evaluate(trial):
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        errors = u < 0.03 + 0.15 * x + 0.08 * y
+        cost = outlier if trial.number == 0 else 2 - x - y
+        return rp.Evaluation({"error": errors[0], "cost": cost}, {"error": errors[1]})
+
+    study = rp.create_study(rp.Problem([rp.Risk("error", 0.1)], "cost"), seed=1)
+    for x, y in [(0.9, 0.9), (0, 0), (0.05, 0.3), (0.1, 0.4), (0.05, 0.1), (0, 0.1), (0.1, 0.2)]:
+        study.enqueue_trial({"x": x, "y": y})
+    study.optimize(rp.objective(study, evaluate), n_trials=7)
+    ahead = study.sampler.outlook(study)
+    assert ahead.trial == 3
+    assert ahead.free == pytest.approx(1.5)

@@ -79,12 +79,11 @@ def outlook(
     # Behind them come those that were stopped and those under way, which are no candidates yet.
     finished = front[: len(free)]
     passing = np.prod(1 - transform(finished)[:, :-1], axis=1)
-    # A penalty counts as the worst of the others, and is no choice while there is another one.
-    likely = passing >= 0.5
-    no_penalty = likely & (np.array(list(free.values())) <= observed)
-    best = int(
-        np.argmin(np.where(no_penalty if no_penalty.any() else likely, finished[:, -1], np.inf))
-    )
+    # A penalty counts as the worst of the others, and is no choice while there is another one. The
+    # best goes by what was observed: beside an outlier, posterior means hardly tell others apart.
+    likely, values = passing >= 0.5, np.array(list(free.values()))
+    no_penalty = likely & (values <= observed)
+    best = int(np.argmin(np.where(no_penalty if no_penalty.any() else likely, values, np.inf)))
     is_likely, trial = bool(passing[best] >= 0.5), list(free)[best]
     worst = max(float(front[:, -1].max()), float(model.observations.values[:, -1].max()))
     reference = transform(np.append(np.full(len(region), np.inf), worst)[None])[0]

@@ -283,12 +283,17 @@ def _enqueued(safe: object) -> dict[str, Any]:
         )
     plain: dict[str, Any] = {}
     for name, value in safe.items():
+        if isinstance(value, int) and abs(value) > sys.float_info.max:
+            raise StudyError(
+                f"safe gives parameters values that they can take, and no parameter takes a number "
+                f"above {sys.float_info.max:.2g} or below its negative, but {shown(name)} is "
+                f"{shown(value, 40)}. Give the value that your evaluation gets from "
+                f"trial.suggest_int and its like."
+            )
         try:
             (kept,) = plain_configs([{name: value}], StudyError)
         except StudyError:
             raise StudyError(_not_kept(name, value)) from None
-        if isinstance(value, int) and abs(value) > sys.float_info.max:
-            raise StudyError(_not_kept(name, value))
         plain |= kept
     # A choice may be a tuple, which is not equal to the list that JSON makes of it.
     return {

@@ -75,8 +75,8 @@ class GuidedSampler(BaseSampler):
     """Propose configurations whose test on calibration data will be a close call, and worth it.
 
     This is the guided Bayesian optimisation of the paper as an Optuna sampler. Proposals depend on
-    the seed, the trial's number and the finished trials alone, so that a search that was
-    interrupted goes on as if it had not been.
+    the seed, the trial's number and the other trials, finished and running. A search that was
+    interrupted between two trials goes on as if it had not been.
 
     Parameters
     ----------
