@@ -11,9 +11,9 @@ from scipy.spatial import KDTree
 from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.guarantee import Interval
 from riskpilot.search.choices import posterior_front
-from riskpilot.search.hypervolume import improvement_over
 from riskpilot.search.model import Model, Observations, even_draws
 from riskpilot.search.strategies import Strategy
+from riskpilot.search.worlds import volume_added
 
 Score = Callable[[FloatArray], FloatArray]
 
@@ -165,17 +165,14 @@ def score(
             if evaluated > _HOPELESS or anywhere < evaluated - _SAFER:
                 return _with_values(x, lambda at: -risk_excess(model, at, region))
             lift = evaluated + _SAFE
-    transform = strategy.scale(region, lift)
-    points = transform(strategy.front(model))
     reference = strategy.reference(region, means, model.observations.values)
-    r = transform(reference[None])[0]
-    floor = 1e-9 * float(np.prod(np.maximum(r - points.min(axis=0), 0.0)))  # rounding error
+    added_volume, floor = volume_added(
+        strategy.front(model), reference, region, strategy.scale, lift
+    )
     chance_of_news = novelty(model.observations) if strategy.avoid_repeats else _certain
 
-    added_volume = improvement_over(points, r)
-
     def improvement(at: FloatArray, at_means: FloatArray) -> FloatArray:
-        return added_volume(transform(at_means)) * chance_of_news(at)
+        return added_volume(at_means) * chance_of_news(at)
 
     daring = is_bold_step(model, region, strategy)
     if not daring and lift == 0 and is_exploring(model, strategy):
@@ -183,7 +180,7 @@ def score(
 
         def expected(at: FloatArray) -> FloatArray:
             at_means, stds = model.means_and_stds(at)
-            volumes = np.array([added_volume(transform(at_means + z * stds)) for z in draws])
+            volumes = np.array([added_volume(at_means + z * stds) for z in draws])
             mean: FloatArray = volumes.mean(axis=0) * chance_of_news(at)
             return mean
 

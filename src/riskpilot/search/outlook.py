@@ -14,6 +14,7 @@ from riskpilot.search.model import Model, even_draws
 from riskpilot.search.penalties import without_penalties
 from riskpilot.search.strategies import Strategy
 from riskpilot.search.surrogate import is_flat
+from riskpilot.search.worlds import passing_chances, volume_added
 
 # The posterior of the objectives at a place is averaged over so many draws.
 _DRAWS = 256
@@ -74,11 +75,10 @@ def outlook(
     needs = max((part.needs for part in region if not part.feasible), default=None)
     if needs is not None:
         return Outlook(0.0, 0.0, None, None, None, spread, needs)
-    transform = chance_to_pass(region, 0.0)
     front = posterior_front(model)
     # Behind them come those that were stopped and those under way, which are no candidates yet.
     finished = front[: len(free)]
-    passing = np.prod(1 - transform(finished)[:, :-1], axis=1)
+    passing = passing_chances(region, finished)
     # A penalty counts as the worst of the others, and is no choice while there is another one. The
     # best goes by what was observed: beside an outlier, posterior means hardly tell others apart.
     likely, values = passing >= 0.5, np.array(list(free.values()))
@@ -86,14 +86,13 @@ def outlook(
     best = int(np.argmin(np.where(no_penalty if no_penalty.any() else likely, values, np.inf)))
     is_likely, trial = bool(passing[best] >= 0.5), list(free)[best]
     worst = max(float(front[:, -1].max()), float(model.observations.values[:, -1].max()))
-    reference = transform(np.append(np.full(len(region), np.inf), worst)[None])[0]
-    added = improvement_over(transform(front), reference)
+    added, _ = volume_added(front, np.append(np.full(len(region), np.inf), worst), region)
     # The next evaluation is where the search would go to, among the points that cover the space.
     scores, _ = score(model, region, x, strategy)
     place = x[[np.argmax(scores)]]
     means, stds = model.means_and_stds(place)
     draws = even_draws(_DRAWS, means.shape[1])
-    gain = float(added(transform(means + draws * stds)).mean())
+    gain = float(added(means + draws * stds).mean())
     if strategy.avoid_repeats:
         gain *= float(novelty(model.observations)(place)[0])
     return Outlook(

@@ -11,9 +11,8 @@ import numpy as np
 
 from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.guarantee import Interval
-from riskpilot.search.choices import chance_to_pass
-from riskpilot.search.hypervolume import improvement_over
 from riskpilot.search.penalties import cut_at, without_penalties
+from riskpilot.search.worlds import passing_chances, volume_added
 
 # What may come of an evaluation is averaged over so many draws.
 _DRAWS = 128
@@ -104,8 +103,7 @@ def is_worth_finishing(
     means, errors = (np.array(column) for column in zip(*guesses, strict=True))
     if not np.isfinite(errors[:-1]).all():
         return True
-    transform = chance_to_pass(region, 0.0)
-    likely = np.prod(1 - transform(known)[:, :-1], axis=1) >= 0.5
+    likely = passing_chances(region, known) >= 0.5
     known = _within_reach(
         without_penalties(known), likely, means[-1] if np.isfinite(errors[-1]) else None
     )
@@ -114,15 +112,14 @@ def is_worth_finishing(
         means[-1], errors[-1] = 2 * low - high - 1e-9, 0.0
     worst = float(max(high, means[-1]))
     spread = worst - float(low)
-    missed = transform(known)
     is_likely = bool(likely.any())
     # What a search without a choice is worth.
     nothing = worst if is_likely else worst + (spread or 1.0)
-    reference = transform(np.append(np.full(len(region), np.inf), nothing)[None])[0]
+    reference = np.append(np.full(len(region), np.inf), nothing)
     half = np.random.default_rng(0).standard_normal((_DRAWS // 2, len(means)))
     draws = means + np.vstack([half, -half]) * errors
-    gains = improvement_over(missed, reference)(transform(draws))
-    return bool(gains.mean() > _WORTH * spread)
+    added, _ = volume_added(known, reference, region)
+    return bool(added(draws).mean() > _WORTH * spread)
 
 
 def _within_reach(known: FloatArray, likely: BoolArray, foretold: float | None) -> FloatArray:
