@@ -8,6 +8,7 @@ of the validation examples. Choices were made on the tasks for tuning; the other
 """
 
 import logging
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from riskpilot.bench.tasks import Task
 from riskpilot.bench.tasks.task import Config, Losses, Split
 from riskpilot.common.arrays import Places
 from riskpilot.problem import Problem
+from riskpilot.study.kept.trial_losses import read_validation
 
 OUT = Path(__file__).parent / "results" / "racing.json"
 BLOCKS = 20
@@ -35,10 +37,15 @@ _MOST_TRIALS = 3  # times as many trials as whole evaluations
 
 @dataclass(frozen=True)
 class Step:
-    """A trial of a race: its configuration, whether it is whole, and all examples until its end."""
+    """A trial of a race.
+
+    Its configuration, whether it is complete, what validation says of it (None for a trial that
+    was stopped), and all examples until its end.
+    """
 
     config: Config
-    whole: bool
+    validation: Losses | None
+    free: float
     n_examples: int
 
 
@@ -97,7 +104,8 @@ def searched(
         nonlocal used
         for block in blocks_of(task, task.suggest(trial), order):
             used += len(block[problem.names[0]])
-            yield block
+            if (yield block):
+                return
 
     def whole(trial: optuna.Trial) -> rp.Evaluation:
         nonlocal used
@@ -107,8 +115,12 @@ def searched(
         return rp.Evaluation({**task.losses("validation", config), problem.minimize: free})
 
     def note(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
-        complete = trial.state == optuna.trial.TrialState.COMPLETE
-        steps.append(Step({name: trial.params[name] for name in task.space}, complete, used))
+        config, losses, free = {name: trial.params[name] for name in task.space}, None, math.nan
+        if trial.state == optuna.trial.TrialState.COMPLETE:
+            table = read_validation(study, problem, trial)
+            losses = {name: np.asarray(table[name])[0] for name in problem.names}
+            free = trial.values[-1]
+        steps.append(Step(config, losses, free, used))
         if used >= SHARES[-1] * n * k and len(steps) >= n:
             study.stop()
 
@@ -118,6 +130,26 @@ def searched(
         run = rp.objective(study, evaluate if race else whole)
         study.optimize(run, n_trials=(_MOST_TRIALS if race else 1) * n, callbacks=[note])
     return steps
+
+
+def tested_as_seen(
+    task: Task, problem: Problem, steps: Sequence[Step], splits: cells.Splits
+) -> list[float]:
+    """Test what a search evaluated, planned by what the search knew of the validation losses."""
+    complete = [step for step in steps if step.validation is not None]
+    by_config = {str(step.config): step for step in complete}
+
+    def losses(split: Split, config: Config) -> Losses:
+        seen = by_config[str(config)].validation
+        return seen if split == "validation" and seen else task.losses(split, config)
+
+    def free(split: Split, config: Config, rows: Places | None) -> float:
+        return (
+            by_config[str(config)].free if split == "validation" else task.free(split, config, rows)
+        )
+
+    seen = replace(task, losses=losses, free=free)
+    return tested(seen, problem, [step.config for step in complete], splits)
 
 
 def outcomes(setting: Setting) -> Found:
@@ -136,14 +168,11 @@ def outcomes(setting: Setting) -> Found:
     for share in SHARES:
         within = [step for step in race if step.n_examples <= share * budget] or race[:1]
         ways[f"{share:.0%} of the examples"] = within
-    found = {
-        way: tested(task, problem, [step.config for step in steps if step.whole], splits)
-        for way, steps in ways.items()
-    }
+    found = {way: tested_as_seen(task, problem, steps, splits) for way, steps in ways.items()}
     fewer = on_fewer(task, SHARES[0], setting.seed)
     steps = searched(fewer, problem, m, setting.seed, race=False)
     way = f"whole, on {SHARES[0]:.0%} of the examples"
-    found[way] = tested(fewer, problem, [step.config for step in steps], splits)
+    found[way] = tested_as_seen(fewer, problem, steps, splits)
     return Found(found, race[:n][-1].n_examples / budget, len(race) / n)
 
 

@@ -133,7 +133,11 @@ def test_what_races_saved_is_as_its_schema_says(tmp_path: Path) -> None:
     for x in (0.0, 1.0):
         study.enqueue_trial({"x": x})
     study.optimize(rp.objective(study, evaluate), n_trials=2)
-    assert check(run("status", path, "--json"))["racing"] == {"stopped": 1, "saved": 1 / 3}
+    assert check(run("status", path, "--json"))["racing"] == {
+        "stopped": 1,
+        "saved": 1 / 3,
+        "ended": 0,
+    }
     assert "Racing: 33% of the examples were not evaluated" in run("status", path)
 
 

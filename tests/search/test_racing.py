@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from riskpilot.guarantee import Interval
-from riskpilot.search import Guess, foretold, foretold_number, is_odd_order, is_worth_finishing
+from riskpilot.search import (
+    Guess,
+    filled,
+    foretold,
+    foretold_number,
+    is_known_well,
+    is_odd_order,
+    is_worth_finishing,
+)
 
 
 def draws(rng, k=800, turn=0.03, means=(0.2, 0.18, 0.22)):
@@ -98,3 +106,53 @@ def test_beside_a_penalty_a_better_evaluation_is_still_worth_finishing():
         assert is_worth_finishing(better, known, region)
         # One that breaks its limit is stopped all the same.
         assert not is_worth_finishing([Guess(0.4, 0.01), Guess(0.6, 0.0)], known, region)
+
+
+@pytest.mark.parametrize("values", [(0.0, 1.0), (-1.0, 0.0, 1.0), tuple(np.linspace(0, 1, 50))])
+def test_filled_losses_have_the_mean_that_is_foretold_and_are_losses_that_were_shown(values):
+    rng = np.random.default_rng(3)
+    levels = np.array(values)
+    luck = rng.random(800)
+    losses = np.array(
+        [levels[np.minimum((luck**p * len(levels)).astype(int), len(levels) - 1)] for p in (2, 3)]
+    )
+    seen, whole = losses[0, :200], losses[1:]
+    found = filled(seen, whole)
+    assert (found[:200] == seen).all()
+    assert set(found) <= set(seen)
+    assert found.mean() == pytest.approx(foretold(seen, whole).value, abs=1 / 800)
+    hard = np.argsort(whole[0, 200:], kind="stable")
+    assert found[200:][hard[300:]].mean() > found[200:][hard[:300]].mean()  # hard ones lose more
+
+
+def test_losses_that_nothing_so_far_has_shown_are_filled_in_from_neighbours():
+    rng = np.random.default_rng(0)
+    luck = rng.random(1_000)
+    luck[:100] = 0.4 + luck[:100] / 2  # the first examples are easy
+    whole = np.array([luck < 0.2, luck < 0.9], dtype=float)
+    seen = (luck[:100] < 0.85).astype(float)
+    found = filled(seen, whole)
+    assert found.mean() == pytest.approx(foretold(seen, whole).value, abs=1e-3)
+    # One cost for all examples stays one cost, whatever neighbours cost.
+    same = filled(np.full(100, 0.3), np.array([np.full(400, 0.1), np.full(400, 0.7)]))
+    assert (same == 0.3).all()
+
+
+def test_more_is_filled_in_than_any_loss_so_far_where_neighbours_say_so():
+    luck = np.arange(1_000) / 1_000
+    whole = np.array([luck > 0.5, luck > 0.6], dtype=float)
+    seen = np.append(np.zeros(30), 1.0)  # foretold: more than all that is left
+    assert set(filled(seen, whole[:, :100])) <= {0.0, 1.0}
+    assert (filled(np.ones(50), np.ones((2, 100))) == 1).all()
+
+
+def test_a_risk_is_known_well_when_little_is_left_to_be_seen_beside_its_noise():
+    known = np.array([[0.1, 1.0], [0.3, 0.0]])
+    of_sample = np.array([0.01, 0.0])
+    free = Guess(0.5, 0.0)
+    assert is_known_well([Guess(0.2, 0.019), free], of_sample, known)
+    assert not is_known_well([Guess(0.2, 0.021), free], of_sample, known)
+    assert is_known_well([Guess(0.2, 0.0), Guess(0.5, 0.009)], of_sample, known)
+    assert not is_known_well([Guess(0.2, 0.0), Guess(0.5, 0.011)], of_sample, known)
+    assert not is_known_well([Guess(0.2, 0.0), Guess(0.01, 0.001)], of_sample, known)  # near zero
+    assert not is_known_well([Guess(0.2, 0.0), Guess(0.5, math.inf)], of_sample, known)

@@ -2,6 +2,7 @@
 
 from riskpilot.search.acquisition import has_passing, score
 from riskpilot.search.choices import Front, Reference, Scale, guided_reference
+from riskpilot.search.foretelling import Guess, filled, foretold, foretold_number, is_odd_order
 from riskpilot.search.hypervolume import hypervolume_improvement
 from riskpilot.search.model import (
     MOST_OBSERVATIONS,
@@ -14,13 +15,7 @@ from riskpilot.search.model import (
 from riskpilot.search.outlook import Outlook, best_rows, outlook
 from riskpilot.search.penalties import cut_at, penalty_line, without_penalties
 from riskpilot.search.pools import Pool, default_pool_size, uniform
-from riskpilot.search.racing import (
-    Guess,
-    foretold,
-    foretold_number,
-    is_odd_order,
-    is_worth_finishing,
-)
+from riskpilot.search.racing import is_known_well, is_worth_finishing
 from riskpilot.search.representatives import representative_rows
 from riskpilot.search.strategies import (
     GUIDED,
@@ -55,12 +50,14 @@ __all__ = [
     "check_hedge",
     "cut_at",
     "default_pool_size",
+    "filled",
     "fit_model",
     "foretold",
     "foretold_number",
     "guided_reference",
     "has_passing",
     "hypervolume_improvement",
+    "is_known_well",
     "is_odd_order",
     "is_worth_finishing",
     "outlook",

@@ -1,16 +1,15 @@
-"""Whether an evaluation is worth finishing, from the first of its validation examples alone.
+"""Whether an evaluation is worth going on with, from the first of its validation examples alone.
 
 Objectives are columns: the c risks in the problem's order, then the free objective.
 """
 
-import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.guarantee import Interval
+from riskpilot.search.foretelling import Guess
 from riskpilot.search.penalties import cut_at, without_penalties
 from riskpilot.search.worlds import passing_chances, volume_added
 
@@ -18,74 +17,30 @@ from riskpilot.search.worlds import passing_chances, volume_added
 _DRAWS = 128
 # An evaluation is not worth finishing when it gains less than this share of what the free objective
 # differs by between evaluations.
-_WORTH = 0.003
+_WORTH = 0.001
 # A free objective that lies so many times as far beyond those that are likely to pass as these lie
 # apart would hide what they differ by.
 _FAR = 10.0
-# Where the first examples of an earlier evaluation lie so many standard errors from all of them,
-# their order is no random one.
-_ODD = 5.0
+# A risk is known well when what is foretold of it errs by at most so many of the standard errors
+# that it has on all examples. A free objective that is a number is when it errs by at most these
+# shares of what it differs by between evaluations, and of itself: near zero every bit of it counts.
+_WELL = 2.0
+_WELL_OF_SPREAD, _WELL_OF_VALUE = 0.03, 0.02
 
 
-class Guess(NamedTuple):
-    """What is foretold of an objective: its value on all examples, and its standard error."""
+def is_known_well(guesses: Sequence[Guess], of_sample: FloatArray, known: FloatArray) -> bool:
+    """Tell whether the other examples would hardly add to what is foretold of an evaluation.
 
-    value: float
-    error: float
-
-
-def foretold(seen: FloatArray, whole: FloatArray) -> Guess:
-    """Foretell a mean over all examples from the first of them.
-
-    ``seen``: losses of the first n examples, NaN where one does not count, shape (n,); ``whole``:
-    those of r earlier evaluations on all k examples, shape (r, k). Examples that are hard for one
-    configuration are hard for its neighbours, so that these tell how the first examples differ
-    from the others: a regression on them corrects the mean.
+    ``guesses``: what is foretold of its c + 1 objectives; ``of_sample``: the standard errors that
+    they have on all examples, (c + 1,), 0 for a free objective that is a number; ``known``: the
+    objectives of earlier evaluations, shape (n, c + 1).
     """
-    counts = ~np.isnan(seen)
-    y, k = seen[counts], whole.shape[1]
-    n = len(y)
-    if n < 2:
-        return Guess(0.0, math.inf)
-    before = whole[:, : len(seen)][:, counts]
-    usable = ~np.isnan(before).any(axis=1)
-    before, whole = before[usable], whole[usable]
-    shift = np.nanmean(whole, axis=1) - before.mean(axis=1) if len(whole) else np.empty(0)
-    centred = before - before.mean(axis=1)[:, None]
-    products = centred @ centred.T
-    ridge = 1e-3 * np.trace(products) / max(len(products), 1) + 1e-12
-    slopes = np.linalg.solve(products + ridge * np.eye(len(products)), centred @ (y - y.mean()))
-    left = y - y.mean() - slopes @ centred
-    # One more example, as odd as any, stands for what the first ones have not shown.
-    odd = max(float(np.ptp(y)), float(np.nanmax(whole) - np.nanmin(whole)) if whole.size else 0.0)
-    variance = (left @ left + odd**2) / max(n - 1 - len(whole), 1)
-    share_left = 1 - len(seen) / k
-    return Guess(float(y.mean() + slopes @ shift), math.sqrt(variance * share_left / n))
-
-
-def foretold_number(value: float, changes: FloatArray) -> Guess:
-    """Foretell a free objective that is a number, from what it is on the first examples.
-
-    ``changes``: by how much it changed from there to the last example in r neighbours, shape (r,);
-    fewer than two of them teach nothing.
-    """
-    if len(changes) < 2:
-        return Guess(value, math.inf)
-    return Guess(value + float(changes.mean()), float(np.ptp(changes)))
-
-
-def is_odd_order(whole: FloatArray, n: int) -> bool:
-    """Tell whether the first n of all examples differ from the others in more than by chance.
-
-    ``whole``: losses of earlier evaluations, shape (r, k), NaN where one does not count.
-    """
-    for losses in whole:
-        first = losses[:n][~np.isnan(losses[:n])]
-        every = losses[~np.isnan(losses)]
-        error = every.std() * math.sqrt(max(1 / max(len(first), 1) - 1 / len(every), 0.0))
-        if len(first) and abs(first.mean() - every.mean()) > _ODD * error + 1e-12:
-            return True
-    return False
+    enough = _WELL * of_sample
+    spread = float(np.ptp(without_penalties(known)[:, -1]))
+    of_value = abs(guesses[-1].value)
+    number = min(_WELL_OF_SPREAD * spread, _WELL_OF_VALUE * of_value)
+    enough[-1] = max(enough[-1], number)
+    return all(guess.error <= most for guess, most in zip(guesses, enough, strict=True))
 
 
 def is_worth_finishing(

@@ -23,7 +23,7 @@ from riskpilot.guarantee import (
 from riskpilot.losses import ValidationLosses
 from riskpilot.problem import Problem
 from riskpilot.selection.optimism import optimism_in_words
-from riskpilot.selection.words import left_out_in_words, verdict_in_words
+from riskpilot.selection.words import foretold_in_words, left_out_in_words, verdict_in_words
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -99,7 +99,9 @@ class Selection:
         """The verdict in plain words."""
         verdict = verdict_in_words(self.certificate, self.plan, self.result, self.closest)
         optimism = optimism_in_words(self.plan, self.result, self.validation, "\n")
-        return verdict + optimism + left_out_in_words(self.left_out, "\n")
+        n_configs = len(self.validation.free)
+        foretold = foretold_in_words(len(self.background.foretold), n_configs, "\n")
+        return verdict + optimism + foretold + left_out_in_words(self.left_out, "\n")
 
     def report(self, path: str | Path) -> Path:
         """Write a page that shows the selection, for people. It needs no network.

@@ -40,6 +40,20 @@ def left_out_in_words(numbers: Sequence[int], before: str = "") -> str:
     )
 
 
+def foretold_in_words(n: int, n_configs: int, before: str = "") -> str:
+    """Say that races ended evaluations when enough was known; an empty text where none did.
+
+    ``n`` of ``n_configs`` evaluations were ended.
+    """
+    if not n:
+        return ""
+    return (
+        f"{before}Races ended {n:,} of {how_many(n_configs, 'evaluation')} when enough was "
+        f"known of validation: the losses of the other validation examples are foretold from "
+        f"neighbouring configurations. Calibration losses are all as they were evaluated."
+    )
+
+
 def _certified(certificate: Certificate, plan: TestPlan, result: TestResult, chosen: int) -> str:
     """Say what was chosen and promised, then the numbers of every risk."""
     risks = range(len(plan.problem.risks))

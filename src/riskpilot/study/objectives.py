@@ -63,7 +63,9 @@ def objective(
         A function of a trial that returns an `Evaluation`, or a generator that yields the losses
         of one block of validation examples after the other, always in the same order, and returns
         the calibration losses. One that can no longer become the choice is stopped: its trial is
-        pruned, the search learns from what it showed, and it is no candidate.
+        pruned, the search learns from what it showed, and it is no candidate. A ``yield`` gives
+        True when enough is known of a promising one: then the other blocks may be left out, and
+        the trial is a candidate as any other.
     validation_ids : sequence or array, optional
         The ids of the validation examples: one for each, no two alike, and the same in every
         trial.

@@ -1,7 +1,8 @@
-"""Races: evaluations that bring their losses block by block, and stop where their side is clear."""
+"""Races: evaluations whose losses come block by block, as many as it takes to judge them."""
 
 import time
 from collections.abc import Generator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,16 @@ from riskpilot.common.arrays import Array
 from riskpilot.errors import LossError, StudyError, shown, type_in_words
 from riskpilot.losses import Evaluation, LossMapping, check_free, validation_losses
 from riskpilot.study.kept.attributes import problem_of
-from riskpilot.study.kept.stopped import keep_course, keep_stopped
+from riskpilot.study.kept.foretold import FORETOLD_KEY, Foretold, keep_foretold
+from riskpilot.study.kept.stopped import Stopped, keep_course, keep_stopped
 from riskpilot.study.kept.trial_losses import one_row
 from riskpilot.study.rivals import Rivals, rivals_of
 
-Blocks = Generator[LossMapping, None, Any]
-"""What an evaluation is that may be stopped: it yields losses and returns those of calibration."""
+Blocks = Generator[LossMapping, Any, Any]
+"""What an evaluation is that may be stopped: it yields losses and returns those of calibration.
+
+A ``yield`` gives True where enough is known, so that the other blocks may be left out.
+"""
 
 _GOES_ON = "generator ignored GeneratorExit"  # as Python says it
 
@@ -32,6 +37,7 @@ class Race:
         self._parts: dict[str, list[Array]] = {}
         self._course: list[tuple[int, float]] = []
         self._rivals: Rivals | None = None
+        self._enough: Foretold | None = None
         self._n = 0
 
     def run(self, blocks: Blocks, time_limit: float | None) -> Evaluation:
@@ -44,7 +50,8 @@ class Race:
         try:
             while True:
                 began = time.monotonic()
-                found, has_ended = within(time_limit, _next, blocks, spent)
+                step = partial(_next, blocks)
+                found, has_ended = within(time_limit, step, self._enough is not None, spent)
                 spent += time.monotonic() - began
                 if has_ended:
                     return self._evaluation(found)
@@ -55,8 +62,14 @@ class Race:
 
     def keep_course(self) -> None:
         """Note on the trial how a free objective that is a number went from block to block."""
-        if self._course:
+        if self._course and self._enough is None:
             keep_course(self._study, self._trial, self._course)
+
+    def _note_foretold(self) -> None:
+        """Note on the trial that losses are foretold, or that none is."""
+        # The trial of a worker that died may have left such a note to the one in its place.
+        if self._enough is not None or FORETOLD_KEY in self._trial.user_attrs:
+            keep_foretold(self._study, self._trial, self._enough)
 
     def _close(self, blocks: Blocks, error: BaseException) -> None:
         """Close a generator that goes no further; what it raises then does not hide the error."""
@@ -89,6 +102,7 @@ class Race:
             self._rivals = rivals_of(self._study, self._problem, self._trial)
         k = self._rivals.n_examples
         if k is None or self._n == k:
+            self._enough = None
             return
         if self._n > k:
             raise LossError(
@@ -96,14 +110,16 @@ class Race:
                 f"blocks of trial {self._trial.number} have {self._n:,} so far where the first "
                 f"trial had {k:,}. Use one validation set, in one order."
             )
-        if free not in losses:
+        if free not in losses or losses.keys() - {*self._problem.names, free}:
             return
         joined = self._joined()
         seen = validation_losses(self._problem, one_row(self._problem, joined, "validation"))
-        stopped = self._rivals.beat(seen, self._course or joined[free])
-        if stopped is not None:
-            keep_stopped(self._study, self._trial, stopped)
+        judged = self._rivals.judged(seen, self._course or joined[free])
+        if isinstance(judged, Stopped):
+            keep_stopped(self._study, self._trial, judged)
             raise optuna.TrialPruned(f"its side was clear after {self._n:,} of {k:,} examples")
+        # What was enough once stays so: the generator was told, and may end at any later block.
+        self._enough = judged or self._enough
 
     def _checked(self, block: object) -> dict[str, Array]:
         """Return a block as arrays if it has losses of the same names and examples everywhere.
@@ -162,8 +178,12 @@ class Race:
                 f"{self._trial.number} ended before. Write yield "
                 f'{{"{self._problem.names[0]}": array, ...}} before its return.'
             )
+        joined = self._joined()
+        self._note_foretold()
+        if self._enough is not None and self._rivals is not None:
+            joined = self._rivals.completed(self._problem, joined, self._course)
         if returned is None or isinstance(returned, Mapping):
-            return Evaluation(self._joined(), returned)
+            return Evaluation(joined, returned)
         if not isinstance(returned, Evaluation):
             raise LossError(
                 f"A generator returns its calibration losses, or an Evaluation, but that of trial "
@@ -183,12 +203,15 @@ class Race:
                 f"generator of trial {self._trial.number} returned has {again} once more. Return "
                 f"the calibration losses alone."
             )
-        return Evaluation({**self._joined(), **returned.validation}, returned.calibration)
+        return Evaluation({**joined, **returned.validation}, returned.calibration)
 
 
-def _next(blocks: Blocks) -> tuple[Any, bool]:
-    """Return the next block, or what a generator returned; and whether it has ended."""
+def _next(blocks: Blocks, enough: bool) -> tuple[Any, bool]:
+    """Return the next block, or what a generator returned; and whether it has ended.
+
+    ``enough``: whether it is told that the other blocks may be left out.
+    """
     try:
-        return next(blocks), False
+        return blocks.send(True if enough else None), False
     except StopIteration as end:
         return end.value, True

@@ -12,9 +12,18 @@ from riskpilot.common.arrays import Array, FloatArray
 from riskpilot.guarantee import Interval
 from riskpilot.losses import ValidationLosses, validation_losses
 from riskpilot.problem import Problem
-from riskpilot.search import Guess, foretold, foretold_number, is_odd_order, is_worth_finishing
+from riskpilot.search import (
+    Guess,
+    filled,
+    foretold,
+    foretold_number,
+    is_known_well,
+    is_odd_order,
+    is_worth_finishing,
+)
 from riskpilot.statistics import Mean
 from riskpilot.study.kept.attributes import SAFE_KEY, settings_of
+from riskpilot.study.kept.foretold import Foretold, foretold_of
 from riskpilot.study.kept.records import record_of, validation_of
 from riskpilot.study.kept.stopped import Course, Stopped, course_of
 from riskpilot.study.kept.trial_losses import read_validation
@@ -42,26 +51,46 @@ class Rivals:
     losses: Mapping[str, FloatArray] = field(default_factory=dict)
     courses: Sequence[tuple[Course, float]] = ()
 
-    def beat(self, seen: ValidationLosses, free: Course | Array) -> Stopped | None:
-        """Return what a trial showed if it can no longer become the choice; None while it may.
+    def judged(self, seen: ValidationLosses, free: Course | Array) -> Stopped | Foretold | None:
+        """Judge a trial by what it showed so far; None while it goes on.
 
-        ``seen``: its losses so far; ``free``: its free objective, by example or as a course.
+        ``seen``: its losses so far; ``free``: its free objective, by example or as a course. It is
+        `Stopped` where it can no longer become the choice, and `Foretold` where enough is known.
         """
         n, k = seen.n_examples, self.n_examples
         assert k is not None
         if not self.region or any(is_odd_order(self.losses[name], n) for name in seen.risks):
             return None
-        guesses = [
-            foretold(losses.rows([0])[0], self.losses[name]) for name, losses in seen.risks.items()
-        ]
+        rows = {name: losses.rows([0])[0] for name, losses in seen.risks.items()}
+        guesses = [foretold(row, self.losses[name]) for name, row in rows.items()]
         guesses.append(self._free(seen.problem.minimize, free))
-        if is_worth_finishing(guesses, self.known, self.region):
-            return None
         # All k examples are a sample, too: what they show differs from the truth by this much.
         of_sample = np.append(seen.standard_errors[0], _or_zero(seen.free_error)) * math.sqrt(n / k)
-        errors = np.hypot([guess.error for guess in guesses], of_sample).tolist()
-        known = [error if math.isfinite(error) else None for error in errors]
-        return Stopped([guess.value for guess in guesses], known, n, k)
+        if not is_worth_finishing(guesses, self.known, self.region):
+            errors = np.hypot([guess.error for guess in guesses], of_sample).tolist()
+            known = [error if math.isfinite(error) else None for error in errors]
+            return Stopped([guess.value for guess in guesses], known, n, k)
+        counts_all = not any(np.isnan(row).any() for row in rows.values())
+        if counts_all and is_known_well(guesses, of_sample, self.known):
+            return Foretold([guess.error for guess in guesses], n, k)
+        return None
+
+    def completed(
+        self, problem: Problem, seen: Mapping[str, Array], course: Course
+    ) -> dict[str, Array]:
+        """Complete the losses of the first examples with what is foretold of the others.
+
+        ``seen``: by name; ``course``: that of a free objective that is a number, else empty.
+        """
+        free = problem.minimize
+        whole: dict[str, Array] = {
+            name: filled(np.asarray(values, dtype=np.float64), self.losses[name])
+            for name, values in seen.items()
+            if values.ndim
+        }
+        if course:
+            whole[free] = np.array(self._free(free, course).value)
+        return whole
 
     def _free(self, name: str, free: Course | Array) -> Guess:
         """Foretell the free objective from what it is on the first examples."""
@@ -103,7 +132,7 @@ def rivals_of(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Riv
     region = steering_region(study, validation, n_calibration)
     if not all(part.feasible and part.noise > 0 for part in region):
         return Rivals(k)
-    near = _nearest(done, trial)
+    near = _nearest([other for other in done if foretold_of(other) is None], trial)
     tables = [read_validation(study, problem, other) for other in near]
     read = [validation_losses(problem, table) for table in tables]
     losses = {

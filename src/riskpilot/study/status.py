@@ -15,9 +15,10 @@ from riskpilot.problem import Problem
 from riskpilot.search import Outlook
 from riskpilot.study.forecast import outlook_of
 from riskpilot.study.kept.attributes import ERROR_KEY, problem_of, settings_of
+from riskpilot.study.kept.foretold import Foretold, foretold_of
 from riskpilot.study.kept.records import Record, validation_of
-from riskpilot.study.kept.stopped import stopped_of, was_stopped
-from riskpilot.study.kept.trials import finished_among, n_calibration_of, trials_of
+from riskpilot.study.kept.stopped import Stopped, stopped_of, was_stopped
+from riskpilot.study.kept.trials import finished_among, has_losses, n_calibration_of, trials_of
 from riskpilot.study.questions.question_ledger import ledger, outcomes
 from riskpilot.study.searching import still
 from riskpilot.study.storages import (
@@ -55,15 +56,22 @@ class Running:
 
 @dataclass(frozen=True)
 class RacingStatus:
-    """What races saved: how many trials were stopped, and the share of examples left out by it."""
+    """What races saved.
+
+    ``stopped``: how many trials were stopped because nothing good could come of them; ``saved``:
+    the share of all examples that was left out; ``ended``: how many trials were ended because
+    enough was known of them.
+    """
 
     stopped: int
     saved: float
+    ended: int = 0
 
     def __str__(self) -> str:
+        ended = f", and {self.ended:,} ended when enough was known" if self.ended else ""
         return (
             f"{self.saved:.0%} of the examples were not evaluated; "
-            f"{how_many(self.stopped, 'trial was', 'trials were')} stopped early"
+            f"{how_many(self.stopped, 'trial was', 'trials were')} stopped early{ended}"
         )
 
 
@@ -186,13 +194,16 @@ def study_status(study: optuna.Study) -> Status:
 
 
 def _racing(trials: Sequence[FrozenTrial], n_whole: int) -> RacingStatus | None:
-    """Count what races saved, of all examples of stopped trials and of whole evaluations."""
+    """Count what races saved, of all examples of stopped trials and of complete evaluations."""
     stopped = [stopped_of(trial) for trial in trials if was_stopped(trial)]
-    if not stopped:
+    notes = [foretold_of(trial) for trial in trials if has_losses(trial)]
+    ended = [note for note in notes if note is not None]
+    shortened: list[Stopped | Foretold] = [*stopped, *ended]
+    if not shortened:
         return None
-    k = stopped[0].n_examples
-    left_out = sum(each.n_examples - each.n_evaluated for each in stopped)
-    return RacingStatus(len(stopped), left_out / (k * (len(stopped) + n_whole)))
+    k = shortened[0].n_examples
+    left_out = sum(each.n_examples - each.n_evaluated for each in shortened)
+    return RacingStatus(len(stopped), left_out / (k * (len(stopped) + n_whole)), len(ended))
 
 
 def _running(trials: list[FrozenTrial], silent: frozenset[int]) -> tuple[Running, ...]:

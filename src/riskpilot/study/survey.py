@@ -26,6 +26,7 @@ from riskpilot.search import (
 )
 from riskpilot.study.kept.attributes import SAFE_KEY
 from riskpilot.study.kept.earlier import Earlier
+from riskpilot.study.kept.foretold import foretold_of
 from riskpilot.study.kept.records import Record, record_of, validation_of
 from riskpilot.study.kept.remembered import Remembered
 from riskpilot.study.kept.stopped import stopped_of, was_stopped
@@ -139,8 +140,13 @@ def survey(
     observations = Observations(
         x[rows],
         without_penalties(np.vstack([values, *(each.values for each in stopped)])),
-        # What a stopped one has not shown is its own, whatever examples it shares with others.
-        np.vstack([float(strategy.own_noise) * variances, *(each.variances for each in stopped)]),
+        # What one has not shown is its own, whatever examples it shares with others.
+        np.vstack(
+            [
+                float(strategy.own_noise) * variances + _foretold_variances(chosen, variances),
+                *(each.variances for each in stopped),
+            ]
+        ),
         np.empty((0, x.shape[1])),
     )
     region = region_of(validation, n_calibration_of(whole, None))
@@ -206,6 +212,15 @@ def _rows(
     region = region_of(validation_of(problem, some), n_calibration_of(some, None))
     values = np.array([_values(trial) for trial in done])  # validation risks and free objective
     return representative_rows(x, values, region, cover, most)
+
+
+def _foretold_variances(trials: Sequence[FrozenTrial], like: FloatArray) -> FloatArray:
+    """Return by how much what is foretold of whole evaluations may err, squared, (n, c + 1)."""
+    variances = np.zeros_like(like)
+    for row, trial in enumerate(trials[: len(like)]):
+        if (foretold := foretold_of(trial)) is not None:
+            variances[row] = np.square(foretold.errors)
+    return variances
 
 
 def _evaluated(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:

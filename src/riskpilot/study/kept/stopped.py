@@ -63,7 +63,7 @@ def course_of(trial: FrozenTrial) -> Course:
     try:
         return [(int(n), float(value)) for n, value in stored or ()]
     except (TypeError, ValueError) as error:
-        raise _not_whole(trial, error) from error
+        raise not_as_written(trial, error) from error
 
 
 def was_stopped(trial: FrozenTrial) -> bool:
@@ -85,13 +85,13 @@ def _read_stopped(trial: FrozenTrial) -> Stopped:
         errors = [None if error is None else float(error) for error in stored["errors"]]
         found = Stopped(values, errors, int(stored["n_evaluated"]), int(stored["n_examples"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise _not_whole(trial, error) from error
+        raise not_as_written(trial, error) from error
     if len(values) != len(errors) or not 0 < found.n_evaluated <= found.n_examples:
-        raise _not_whole(trial, "its numbers do not go together")
+        raise not_as_written(trial, "its numbers do not go together")
     return found
 
 
-def _not_whole(trial: FrozenTrial, reason: object) -> StudyError:
+def not_as_written(trial: FrozenTrial, reason: object) -> StudyError:
     """Make the error that says why what a race noted on a trial cannot be used."""
     return StudyError(
         f"What a race noted on trial {trial.number} must be as riskpilot wrote it, but it cannot "

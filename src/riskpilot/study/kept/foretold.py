@@ -1,0 +1,55 @@
+"""Trials that a race ended early because enough was known: which of their losses are foretold.
+
+Such a trial is complete, and a candidate. Its validation losses are those of the first examples as
+they came, and for the others what the neighbours of its configuration let expect.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import optuna
+from optuna.trial import FrozenTrial
+
+from riskpilot.study.kept.remembered import Remembered
+from riskpilot.study.kept.stopped import not_as_written
+from riskpilot.study.storages import set_trial_user_attr
+
+FORETOLD_KEY = "riskpilot:foretold"
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """What a trial says whose evaluation was ended early.
+
+    ``errors``: by how much what is foretold of its risks and its free objective may err, one
+    standard error each; ``n_evaluated`` of ``n_examples`` validation examples were evaluated.
+    """
+
+    errors: Sequence[float]
+    n_evaluated: int
+    n_examples: int
+
+
+def keep_foretold(study: optuna.Study, trial: optuna.Trial, foretold: Foretold | None) -> None:
+    """Note on a running trial which of its validation losses are foretold; None for no one."""
+    note = None if foretold is None else asdict(foretold)
+    set_trial_user_attr(study, trial, FORETOLD_KEY, note)
+
+
+def _read_foretold(trial: FrozenTrial) -> Foretold | None:
+    """Read which losses of a trial are foretold; None where all of them were evaluated."""
+    stored: Any = trial.user_attrs.get(FORETOLD_KEY)
+    if stored is None:
+        return None
+    try:
+        errors = [float(error) for error in stored["errors"]]
+        found = Foretold(errors, int(stored["n_evaluated"]), int(stored["n_examples"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise not_as_written(trial, error) from error
+    if not 0 < found.n_evaluated < found.n_examples:
+        raise not_as_written(trial, "its numbers do not go together")
+    return found
+
+
+foretold_of = Remembered(_read_foretold)
