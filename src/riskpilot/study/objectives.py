@@ -141,13 +141,15 @@ def objective(
         try:
             if written is None:
                 evaluation = within(time_limit, evaluate, trial)
-                race = Race(study, trial) if isinstance(evaluation, Generator) else None
-                if race is not None:
-                    evaluation = race.run(evaluation, time_limit)
-                check_evaluated(study, trial)
-                written = recorder.write(trial, evaluation)
-                if race is not None:
+                if isinstance(evaluation, Generator):
+                    race = Race(study, trial)
+                    whole = race.run(evaluation, time_limit)
+                    check_evaluated(study, trial)
+                    written = recorder.write(trial, whole)
                     race.keep_course()
+                else:
+                    check_evaluated(study, trial)
+                    written = recorder.write(trial, evaluation)
         except (optuna.TrialPruned, *_OF_THE_STORAGE):
             raise
         except Exception as error:
