@@ -153,3 +153,21 @@ def test_a_first_bold_step_stays_well_inside_the_range():
     study.optimize(rp.objective(study, flat_then_steep), n_trials=3)
     assert [trial.params["x"] for trial in study.trials[:2]] == [0.0, 0.5]
     assert 0.6 < study.trials[2].params["x"] < 0.85
+
+
+@pytest.mark.parametrize("n_parameters", [1, 2])
+def test_no_search_stays_at_the_corner_to_which_risks_fall_that_never_pass(n_parameters):
+    """Risks fall to the origin, where they are too large, and are low in one other place."""
+    draws = np.random.default_rng(0).random((2, 500))
+    low = np.array([0.69, 0.62])[:n_parameters]
+
+    def evaluate(trial):
+        x = np.array([trial.suggest_float(f"x{i}", 0, 1) for i in range(n_parameters)])
+        risk = 0.28 + 0.3 * x.mean() - 0.45 * np.exp(-((x - low) ** 2).sum() / 0.03**2)
+        errors = draws < risk
+        return rp.Evaluation({"error": errors[0], "cost": x.mean()}, {"error": errors[1]})
+
+    study = rp.create_study(rp.Problem([rp.Risk("error", 0.15)], minimize="cost"), seed=0)
+    study.optimize(rp.objective(study, evaluate), n_trials=16)
+    places = np.array([list(trial.params.values()) for trial in study.trials])
+    assert (places.max(axis=1) < 0.02).sum() <= 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import riskpilot as rp
-from riskpilot.search.penalties import penalty_line, without_penalties
+from riskpilot.search.penalties import outlier_line, penalty_line, without_penalties
 
 
 def with_risks(free):
@@ -83,6 +83,36 @@ def test_a_low_value_of_one_of_two_risks_has_its_price():
     assert without_penalties(values) is values  # the last two have the lowest second risks
     values[-2:, 1] = 0.9
     assert (without_penalties(values)[-2:, -1] == 1.2).all()
+
+
+# --- what counts in an outlook -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("penalty", [20.0, 1e4, 1e7])
+@pytest.mark.parametrize("penalties", [[1.0], [1.0, 1.0], [1.0, 1.5]])
+def test_an_outlook_leaves_out_penalties_that_were_given_once(penalty, penalties):
+    values = with_risks(np.append(USUAL, penalty * np.array(penalties)))
+    assert outlier_line(values) == 1.2
+
+
+@pytest.mark.parametrize(
+    "free",
+    [
+        np.insert(USUAL, 0, 1e4),  # the lowest risk has its price
+        np.append(USUAL, 5.0),  # not far enough from the others
+        np.append(USUAL[:4], 1e4),  # too few others
+        np.append(USUAL[:5], 1e4 * np.arange(1, 7)),  # most are far
+    ],
+    ids=["price of a low risk", "near", "few", "most"],
+)
+def test_an_outlook_goes_by_all_other_values(free):
+    assert outlier_line(with_risks(free)) == math.inf
+
+
+def test_an_outlook_tells_a_penalty_from_the_price_of_low_risks_below_it():
+    free = np.append(USUAL, [50.0, 1e4])
+    risks = np.append(np.linspace(0.3, 0.4, len(USUAL)), [0.1, 0.2])
+    assert outlier_line(np.column_stack([risks, free])) == 50.0
 
 
 @pytest.mark.parametrize("seed", [0, 7])

@@ -43,6 +43,21 @@ def searched(suggest):
     study.optimize(rp.objective(study, suggest), n_trials=1)
 
 
+def evaluated_after(suggest):
+    def evaluate_after(trial):
+        suggest(trial)
+        return rp.Evaluation({"error": V["error"][0], "cost": 1.0})
+
+    searched(evaluate_after)
+
+
+def told_in_the_widest_range():
+    study = rp.create_study(P, safe={"x": 0.5}, seed=0)
+    trial = study.ask()
+    trial.suggest_float("x", -1e308, 1e308)
+    rp.tell(study, trial, rp.Evaluation({"error": V["error"][0], "cost": 1.0}))
+
+
 def finished():
     return evaluated(rp.Evaluation({"error": V["error"][0], "cost": 1.0}))
 
@@ -132,6 +147,66 @@ CASES = {
         rp.StudyError,
         r"'x' goes from -1e\+308 to 1e\+308",
         lambda: searched(lambda trial: trial.suggest_float("x", -1e308, 1e308)),
+    ),
+    "a range of whole numbers beyond all numbers": (
+        rp.StudyError,
+        r"up to 1\.8e\+308, .* but 'n' goes from 0 to 10000.* the logarithm",
+        lambda: searched(lambda trial: trial.suggest_int("n", 0, 10**400)),
+    ),
+    "a range of whole numbers that begins below all numbers": (
+        rp.StudyError,
+        r"'n' goes from -10000.* to 0",
+        lambda: searched(lambda trial: trial.suggest_int("n", -(10**400), 0)),
+    ),
+    "a range of whole numbers beyond all numbers on a logarithmic scale": (
+        rp.StudyError,
+        r"'n' goes from 1 to 10000",
+        lambda: searched(lambda trial: trial.suggest_int("n", 1, 10**400, log=True)),
+    ),
+    "a range of one whole number beyond all numbers": (
+        rp.StudyError,
+        r"'n' goes from 10000",
+        lambda: searched(lambda trial: trial.suggest_int("n", 10**400, 10**400)),
+    ),
+    "a range of whole numbers without end": (
+        rp.StudyError,
+        r"'n' goes from 0 to inf",
+        lambda: searched(lambda trial: trial.suggest_int("n", 0, INF)),
+    ),
+    "a range of whole numbers too long to be shown": (
+        rp.StudyError,
+        r"'n' goes from 0 to \(an int that cannot be shown\)",
+        lambda: searched(lambda trial: trial.suggest_int("n", 0, 10**5000)),
+    ),
+    "a range of whole numbers wider than all numbers": (
+        rp.StudyError,
+        r"at most as wide as the largest number, but 'n' goes from -10000.* to 10000",
+        lambda: searched(lambda trial: trial.suggest_int("n", -(10**308), 10**308)),
+    ),
+    "a range that ends at a whole number beyond all numbers": (
+        rp.StudyError,
+        r"'x' goes from 0 to 10000",
+        lambda: searched(lambda trial: trial.suggest_float("x", 0, 10**400)),
+    ),
+    "a range that ends there on a logarithmic scale": (
+        rp.StudyError,
+        r"'x' goes from 1 to 10000",
+        lambda: searched(lambda trial: trial.suggest_float("x", 1, 10**400, log=True)),
+    ),
+    "a range beyond all numbers of a trial that was asked for": (
+        rp.StudyError,
+        r"'n' goes from 0 to 10000",
+        lambda: rp.create_study(P).ask().suggest_int("n", 0, 10**400),
+    ),
+    "a choice beyond all numbers": (
+        rp.StudyError,
+        r"at most 1\.8e\+308, .* but one of 'n' is 10000.* as a text",
+        lambda: evaluated_after(lambda trial: trial.suggest_categorical("n", [1, 10**400])),
+    ),
+    "a range wider than all numbers around a queued value": (
+        rp.StudyError,
+        r"'x' goes from -1e\+308 to 1e\+308",
+        told_in_the_widest_range,
     ),
     "a study that is there": (
         rp.StudyError,

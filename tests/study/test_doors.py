@@ -2,6 +2,7 @@
 
 import logging
 import warnings
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import numpy as np
@@ -119,6 +120,70 @@ def test_trials_without_parameters_are_told_where_evaluations_may_have_none() ->
     rp.tell(study, trial, evaluate(trial))
     rp.tell(study, study.ask(), evaluation_at(0.1))
     assert [len(trial.params) for trial in study.trials] == [0, 0, 1, 0]
+
+
+# --- trials of study.optimize that forget their parameters ---------------------------------------
+
+
+def forgetful(trial: optuna.Trial) -> rp.Evaluation:
+    """Evaluate a trial, the third of which suggests nothing."""
+    return evaluation_at(0.1) if trial.number == 2 else evaluate(trial)
+
+
+def raced(trial: optuna.Trial) -> Generator[dict[str, object], None, dict[str, object]]:
+    """Evaluate a trial in a race, in the same way."""
+    evaluation = forgetful(trial)
+    errors, cost = (np.asarray(evaluation.validation[name]) for name in ("error", "cost"))
+    yield {"error": errors[:250], "cost": cost}
+    yield {"error": errors[250:], "cost": cost}
+    assert evaluation.calibration is not None
+    return dict(evaluation.calibration)
+
+
+@pytest.mark.parametrize("forgets", [forgetful, raced])
+def test_a_trial_of_optimize_without_parameters_fails_and_keeps_the_error(
+    forgets: Callable[[optuna.Trial], rp.Evaluation],
+) -> None:
+    study = rp.create_study(PROBLEM, seed=0)
+    with pytest.raises(
+        rp.StudyError, match="trial 2 has none, while those of trial 1 are 'x'"
+    ) as e:
+        study.optimize(rp.objective(study, forgets), n_trials=5)
+    assert_rule_value_and_way_out(str(e.value))
+    assert study.trials[2].state.name == "FAIL"
+    assert study.trials[2].user_attrs["riskpilot:error"] == f"StudyError: {e.value}"
+    study.optimize(rp.objective(study, forgets), n_trials=2)
+    assert [trial.state.name for trial in study.trials[3:]] == ["COMPLETE"] * 2
+
+
+def test_on_error_says_what_follows_a_trial_without_parameters() -> None:
+    study = rp.create_study(PROBLEM, seed=0)
+    study.optimize(rp.objective(study, forgetful, on_error="record"), n_trials=5)
+    assert [trial.state.name == "FAIL" for trial in study.trials] == [n == 2 for n in range(5)]
+
+
+def test_a_queued_configuration_that_is_not_suggested_fails() -> None:
+    study = rp.create_study(PROBLEM, safe={"x": 0.1}, seed=0)
+    with pytest.raises(rp.StudyError, match="trial 0 has none, while those queued for it are 'x'"):
+        study.optimize(rp.objective(study, lambda trial: evaluation_at(0.1)), n_trials=1)
+
+
+def test_optimize_takes_spaces_without_parameters_and_with_a_condition() -> None:
+    study = rp.create_study(PROBLEM, seed=0)
+    study.optimize(rp.objective(study, lambda trial: evaluation_at(0.1)), n_trials=3)
+    study.optimize(rp.objective(study, evaluate), n_trials=1)
+    study.optimize(rp.objective(study, lambda trial: evaluation_at(0.1)), n_trials=1)
+    assert [len(trial.params) for trial in study.trials] == [0, 0, 0, 1, 0]
+    assert all(trial.state.name == "COMPLETE" for trial in study.trials)
+
+    def under_a_condition(trial: optuna.Trial) -> rp.Evaluation:
+        is_tuned = trial.suggest_categorical("tuned", [False, True])
+        return evaluate(trial) if is_tuned else evaluation_at(0.1)
+
+    study = rp.create_study(PROBLEM, seed=0)
+    study.optimize(rp.objective(study, under_a_condition), n_trials=8)
+    assert {len(trial.params) for trial in study.trials} == {1, 2}
+    assert all(trial.state.name == "COMPLETE" for trial in study.trials)
 
 
 # --- evaluations given to Optuna -----------------------------------------------------------------

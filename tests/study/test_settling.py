@@ -111,6 +111,22 @@ def test_a_penalty_hides_no_difference_between_the_others(penalty, is_penalised)
     assert ahead.gain < 0.002
 
 
+@pytest.mark.parametrize("is_warm", [False, True])
+@pytest.mark.parametrize("penalty", [10.0, 1e4, 1e5])
+def test_what_may_be_gained_goes_by_what_is_no_penalty(penalty, is_warm):
+    earlier = search(lambda study, trial: None, n_trials=8) if is_warm else None
+    study = rp.create_study(PROBLEM, seed=1, safe={"x": 0.0}, warm_start=earlier)
+
+    def run(trial):
+        return evaluate(trial, cost=lambda x: penalty if trial.number == 4 else 1 - x)
+
+    study.optimize(rp.objective(study, run), n_trials=12)
+    ahead = study.sampler.outlook(study)
+    assert ahead.gain < 0.05
+    assert ahead.spread < 1
+    assert ahead.free < 0.7
+
+
 def test_a_penalty_that_alone_is_likely_to_pass_is_told_as_it_is():
     study = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0})
     for x in (0.6, 0.7, 0.8, 0.9, 1.0):

@@ -31,6 +31,8 @@ _SAFER = 0.3
 _NEARLY = 2.0
 # Where the safest evaluation misses what passes by so many standard errors, it will not pass.
 _HOPELESS = 3.0
+# Then a place as near to an evaluation as this shows nothing that was not seen there.
+_NEXT_TO = 0.01
 # Expected improvements are means over so many draws from what surrogates leave likely.
 _DRAWS = 32
 # Among so many parameters it paid to go by what surrogates do not know, and among no others.
@@ -144,8 +146,9 @@ def score(
     improvement is flat. ``means``: the posterior means there, where they are known already. With
     ``safe_first``, a safe configuration comes before everything else as long as there may be a
     safer one, and as long as nothing evaluated has a chance to pass; then every second evaluation
-    goes where nothing was evaluated, since surrogates may not show where risks are low. Where there
-    is no safer one, the target moves up to what there is. With ``bold``, as long as
+    goes where nothing was evaluated, since surrogates may not show where risks are low, and so do
+    the others where the safest place would repeat an evaluation. Where there is no safer one, the
+    target moves up to what there is. With ``bold``, as long as
     everything evaluated is expected to pass, values count as optimistic: nothing has shown yet
     where the limits lie, and means fall back to what is known far from it. As long as it is
     exploring (see `is_exploring`), improvements are averaged over what the surrogates leave likely.
@@ -160,9 +163,9 @@ def score(
     if strategy.safe_first:
         evaluated, anywhere = safety(model, region, means)
         if evaluated > -_SAFE:
-            if evaluated > _HOPELESS and len(model.evaluated) % 2:
-                return _with_values(x, remoteness(model.observations))
-            if evaluated > _HOPELESS or anywhere < evaluated - _SAFER:
+            if evaluated > _HOPELESS:
+                return _safer_or_remote(model, region, x)
+            if anywhere < evaluated - _SAFER:
                 return _with_values(x, lambda at: -risk_excess(model, at, region))
             lift = evaluated + _SAFE
     reference = strategy.reference(region, means, model.observations.values)
@@ -199,6 +202,23 @@ def score(
     if values.max() > floor:
         return values, optimistic
     return _with_values(x, lambda at: _doubt(model, region, at))
+
+
+def _safer_or_remote(
+    model: Model, region: Sequence[Interval], x: FloatArray
+) -> tuple[FloatArray, Score]:
+    """Make the score of `score` as long as nothing evaluated has a chance to pass.
+
+    Every second step goes to the place whose risks may be lowest. Where that is next to an
+    evaluation, such as the corner to which risks fall, it would show the same again.
+    """
+    remote = remoteness(model.observations)
+    if len(model.evaluated) % 2:
+        return _with_values(x, remote)
+    excess = risk_excess(model, x, region)
+    if remote(x[[int(excess.argmin())]])[0] < _NEXT_TO:
+        return _with_values(x, remote)
+    return -excess, lambda at: -risk_excess(model, at, region)
 
 
 def _certain(x: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ Objectives are columns: the c risks in the problem's order, then the free object
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,7 @@ from riskpilot.common.arrays import FloatArray
 from riskpilot.losses import ValidationLosses
 from riskpilot.search import surrogate
 from riskpilot.search.believed import Believed, fit_believing
+from riskpilot.search.penalties import cut_at
 from riskpilot.search.surrogate import Surrogate
 
 # A surrogate rests on at most so many observations: one proposal then takes a fraction of a second,
@@ -104,6 +105,23 @@ def fit_model(
         for column, before, each in zip(columns, earlier, cautions, strict=True)
     )
     return Model(observations, tuple(believed))
+
+
+def with_free_up_to(model: Model, line: float, *, at_checkpoints: bool = False) -> Model:
+    """Fit the surrogate of the free objective again, to values that are cut off at a line.
+
+    The surrogates of the risks stay as they are. ``at_checkpoints``: see `surrogate.fit`.
+    """
+    values = cut_at(model.observations.values, line)
+    observations = replace(model.observations, values=values)
+    x, (free, variances) = observations.x, list(_columns(observations))[-1]
+    *risks, last = model.surrogates
+    fitted: Surrogate | Believed
+    if isinstance(last, Believed):
+        fitted = fit_believing(x, free, variances, last.earlier, at_checkpoints=at_checkpoints)
+    else:
+        fitted = surrogate.fit(x, free, variances, at_checkpoints=at_checkpoints)
+    return Model(observations, (*risks, fitted))
 
 
 def even_draws(n: int, columns: int) -> FloatArray:

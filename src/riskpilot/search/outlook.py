@@ -1,5 +1,6 @@
 """What may still be gained: the worth of the next evaluation, in units of the free objective."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,8 +11,8 @@ from riskpilot.guarantee import Interval
 from riskpilot.search.acquisition import novelty, score
 from riskpilot.search.choices import chance_to_pass, posterior_front
 from riskpilot.search.hypervolume import improvement_over
-from riskpilot.search.model import Model, even_draws
-from riskpilot.search.penalties import without_penalties
+from riskpilot.search.model import Model, even_draws, with_free_up_to
+from riskpilot.search.penalties import outlier_line, without_penalties
 from riskpilot.search.strategies import Strategy
 from riskpilot.search.surrogate import is_flat
 from riskpilot.search.worlds import passing_chances, volume_added
@@ -42,8 +43,10 @@ class Outlook:
         The number of its trial.
     spread : float
         How far the free objectives of the finished evaluations lie apart; 0 where they count as
-        the same: by less than a trillionth of their size, or by less than 1e-100. A penalty, a
-        million times as far from the best as all others are, counts as the worst of them.
+        the same: by less than a trillionth of their size, or by less than 1e-100. A penalty counts
+        as the worst of the others: it is ten times as far from the best as five or more others
+        are, which are no fewer than penalties, and one of them has risks as low; or it is a million
+        times as far from the best.
     needs : int or None
         Where nothing can pass, because there are too few calibration examples, how many it takes
         at least; None elsewhere.
@@ -70,6 +73,10 @@ def outlook(
     ``x``: points that cover the space, (n, d); ``free``: the free objectives of the whole trials,
     which are the first of the observations, by their numbers.
     """
+    # A penalty says nothing about what may be gained. The search may go by it nevertheless.
+    searched, line = model, outlier_line(model.observations.values)
+    if line < math.inf:
+        model = with_free_up_to(model, line, at_checkpoints=True)
     observed = model.observations.values[: len(free), -1]
     spread = 0.0 if is_flat(observed) else float(np.ptp(observed))
     needs = max((part.needs for part in region if not part.feasible), default=None)
@@ -88,13 +95,13 @@ def outlook(
     worst = max(float(front[:, -1].max()), float(model.observations.values[:, -1].max()))
     added, _ = volume_added(front, np.append(np.full(len(region), np.inf), worst), region)
     # The next evaluation is where the search would go to, among the points that cover the space.
-    scores, _ = score(model, region, x, strategy)
+    scores, _ = score(searched, region, x, strategy)
     place = x[[np.argmax(scores)]]
     means, stds = model.means_and_stds(place)
     draws = even_draws(_DRAWS, means.shape[1])
     gain = float(added(means + draws * stds).mean())
     if strategy.avoid_repeats:
-        gain *= float(novelty(model.observations)(place)[0])
+        gain *= float(novelty(searched.observations)(place)[0])
     return Outlook(
         gain=0.0 if spread == 0 else gain,
         chance=float(passing.max()),

@@ -15,6 +15,9 @@ _FEWEST = 3
 # that was given once may be where a search began that has come close to an optimum since.
 _FACTOR_OF_REPEATED = 10.0
 _FEWEST_BESIDE_REPEATED = 5
+# What one more evaluation may gain hangs on the best values alone, so that there a smaller factor
+# is enough for numbers that were given once, too.
+_FACTOR_OF_OUTLIER = 10.0
 # Values that differ by less than this share of the best one differ by rounding alone.
 _ROUNDING = 1e-12
 
@@ -45,27 +48,48 @@ def penalty_line(free: FloatArray) -> float:
     >>> penalty_line(np.array([1.0, 1e30, 3.0, 2.0])), penalty_line(np.array([1.0, 100.0, 3.0]))
     (3.0, inf)
     """
-    return _below_gap(free, _FACTOR, _FEWEST)
+    return next(iter(_below_gaps(free, _FACTOR, _FEWEST)), math.inf)
+
+
+def outlier_line(values: FloatArray) -> float:
+    """Find the worst free objective that counts in an outlook; infinity where all of them do.
+
+    Those above it, whether repeated or not, lie ten times as far from the best as all others, and
+    others have risks as low. ``values``: the objectives of evaluations, shape (n, c + 1). A search
+    goes by more of them (see `without_penalties`): where it began far from what it has found since,
+    the way down shows where to go.
+    """
+    lines = _below_gaps(values[:, -1], _FACTOR_OF_OUTLIER, _FEWEST_BESIDE_REPEATED)
+    return next((line for line in lines if _is_dominated_above(values, line)), math.inf)
 
 
 def _line_below_repeated(values: FloatArray) -> float:
     """Find the worst free objective below a smaller gap, above which is one number, repeated.
 
-    Infinity where there is none, or where an evaluation above the gap is not dominated: its free
-    objective may be the price of low risks. ``values``: objectives of shape (n, c + 1).
+    Infinity where there is none. ``values``: objectives of shape (n, c + 1).
     """
-    line = _below_gap(values[:, -1], _FACTOR_OF_REPEATED, _FEWEST_BESIDE_REPEATED)
+    lines = _below_gaps(values[:, -1], _FACTOR_OF_REPEATED, _FEWEST_BESIDE_REPEATED)
+    line = next(iter(lines), math.inf)
+    far = values[values[:, -1] > line]
+    is_repeated = len(far) > 1 and np.ptp(far[:, -1]) == 0
+    return line if is_repeated and _is_dominated_above(values, line) else math.inf
+
+
+def _is_dominated_above(values: FloatArray, line: float) -> bool:
+    """Tell whether for all evaluations above a line there are others below with risks as low.
+
+    Where there are none, their free objectives may be the price of low risks. ``values``:
+    objectives of shape (n, c + 1).
+    """
     near, far = values[values[:, -1] <= line], values[values[:, -1] > line]
-    if len(far) < 2 or np.ptp(far[:, -1]) > 0:
-        return math.inf
     dominated = (near[:, None, :-1] <= far[:, :-1]).all(axis=2).any(axis=0)
-    return line if dominated.all() else math.inf
+    return bool(dominated.all())
 
 
-def _below_gap(free: FloatArray, factor: float, fewest: int) -> float:
-    """Find the value below the first gap of so many times what the values below it differ by.
+def _below_gaps(free: FloatArray, factor: float, fewest: int) -> list[float]:
+    """Find the values below gaps of so many times what the values below them differ by, in order.
 
-    At least half of the values, and at least ``fewest``, lie below. Infinity where there is none.
+    At least half of the values, and at least ``fewest``, lie below each of them.
     """
     in_order = np.sort(free)
     beyond_best = in_order - in_order[0]
@@ -73,4 +97,4 @@ def _below_gap(free: FloatArray, factor: float, fewest: int) -> float:
     inside, outside = beyond_best[fewest - 1 : -1], beyond_best[fewest:]
     differ = inside > _ROUNDING * abs(float(in_order[0]))
     gaps = np.flatnonzero((outside > factor * inside) & differ)
-    return float(in_order[fewest - 1 + gaps[0]]) if len(gaps) else math.inf
+    return [float(value) for value in in_order[fewest - 1 + gaps]]

@@ -31,7 +31,7 @@ from riskpilot.study.storages import (
     system_attrs_of,
     without_password,
 )
-from riskpilot.study.telling import Recorder, is_of, optuna_values
+from riskpilot.study.telling import Recorder, check_evaluated, is_of, optuna_values
 
 logger = logging.getLogger("riskpilot")
 
@@ -72,9 +72,10 @@ def objective(
     calibration_ids : sequence or array, optional
         The ids of the calibration examples likewise, none of which may be a validation example.
     on_error : {"raise", "record"}, default "raise"
-        What follows when an evaluation raises, or returns losses that cannot be used. In both cases
-        the trial fails and keeps the error; "raise" then raises it, as Optuna does, so that a
-        mistake in the code shows at once, and "record" goes on with the next trial.
+        What follows when an evaluation raises, returns losses that cannot be used, or suggests no
+        parameter although a configuration was queued for it or all other evaluations have some. The
+        trial fails and keeps the error; "raise" then raises it, as Optuna does, so that a mistake
+        in the code shows at once, and "record" goes on with the next trial.
     time_limit : float, optional
         Seconds after which an evaluation is given up; its trial fails, and the study goes on. The
         evaluation then runs in a thread of its own that is asked to stop: Python code does at its
@@ -144,9 +145,12 @@ def objective(
                 evaluation = within(time_limit, evaluate, trial)
                 if isinstance(evaluation, Generator):
                     race = Race(study, trial)
-                    written = recorder.write(trial, race.run(evaluation, time_limit))
+                    whole = race.run(evaluation, time_limit)
+                    check_evaluated(study, trial)
+                    written = recorder.write(trial, whole)
                     race.keep_course()
                 else:
+                    check_evaluated(study, trial)
                     written = recorder.write(trial, evaluation)
         except (optuna.TrialPruned, *_OF_THE_STORAGE):
             raise

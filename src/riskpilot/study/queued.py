@@ -15,7 +15,7 @@ from riskpilot.common import canonical, plain_configs
 from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import as_number
 from riskpilot.study.kept.attributes import SAFE_KEY
-from riskpilot.study.space import range_in_words
+from riskpilot.study.space import check_ends, check_width, range_in_words
 from riskpilot.study.storages import AdaptedTrial, fixed_params, is_within
 
 # A number this share of an end beyond it is the end itself in single precision.
@@ -23,7 +23,24 @@ _ROUNDING = 1e-7
 
 
 class CheckedTrial(AdaptedTrial):
-    """A trial that hands its evaluation no queued value that the parameter cannot take."""
+    """A trial that hands its evaluation no queued value that the parameter cannot take.
+
+    Ends of ranges that are too large for any number, such as 10**400, are refused by name.
+    """
+
+    def suggest_float(
+        self, name: str, low: float, high: float, *, step: float | None = None, log: bool = False
+    ) -> float:
+        """Suggest a number, as Optuna does."""
+        check_ends(name, low, high)
+        return super().suggest_float(name, low, high, step=step, log=log)
+
+    def suggest_int(
+        self, name: str, low: int, high: int, *, step: int = 1, log: bool = False
+    ) -> int:
+        """Suggest a whole number, as Optuna does."""
+        check_ends(name, low, high, int)
+        return super().suggest_int(name, low, high, step=step, log=log)
 
     def queued_value(self, name: str, distribution: BaseDistribution, value: Any) -> Any:
         """Return a queued value as its parameter has it, or refuse it."""
@@ -59,6 +76,7 @@ def _usable(
     Numbers outside the range are refused in the safe configuration, because the search would take
     what they show for what the end of the range is like. Of others Optuna warns.
     """
+    check_width(name, distribution)
     is_safe = SAFE_KEY in trial.user_attrs
     found = _of_its_kind(distribution, value)
     if found and (not is_safe or is_within(distribution, found[0])):

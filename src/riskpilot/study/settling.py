@@ -45,8 +45,10 @@ class StopWhenSettled:
         The same as a share of the best free objective so far among evaluations that are more likely
         to pass than not. It takes the place of ``gain``. Where that best one is closer to 0 than
         the same share of the distance between the smallest and the largest free objective, it
-        counts as 0, and what is worth an evaluation is that share of the distance. For a free
-        objective that may be negative, whose 0 means nothing, give ``gain``.
+        counts as 0, and what is worth an evaluation is that share of the distance. So it is where
+        free objectives span a factor of more than 1 / share, such as 200, and the study may then
+        end while much can be gained: give ``gain``, or minimise the logarithm. For a free objective
+        that may be negative, whose 0 means nothing, give ``gain``.
 
     Raises
     ------

@@ -7,8 +7,10 @@ its coordinate is NaN.
 import contextlib
 import itertools
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ from riskpilot.study.branches import Branches, learned_branches
 
 _ENUMERATE_UP_TO = 4096
 _WHOLE = 10**9  # characters: a value is compared in full, however long
+_END = 40  # characters: so much is shown of the end of a range
 
 
 def n_values(distribution: BaseDistribution) -> float:
@@ -91,14 +94,37 @@ def from_unit(distribution: BaseDistribution, u: float) -> Any:
 
 
 def check_width(name: str, distribution: BaseDistribution) -> None:
-    """Refuse a range that is wider than all numbers, in which nothing can be proposed."""
-    if isinstance(distribution, FloatDistribution):
+    """Refuse a range with ends or a width beyond all numbers, in which nothing can be proposed."""
+    if isinstance(distribution, FloatDistribution | IntDistribution):
         low, high = distribution.low, distribution.high
-        if not math.isfinite(high - low):
+        check_ends(name, low, high)
+        if not math.isfinite(float(high) - float(low)):
             raise StudyError(
                 f"The range of a parameter is at most as wide as the largest number, but {name!r} "
-                f"goes from {low} to {high}. Give it ends that values can have, or log=True."
+                f"goes from {shown(low, _END)} to {shown(high, _END)}. Give it ends that values "
+                f"can have, or log=True."
             )
+
+
+def check_ends(name: str, low: Any, high: Any, kind: type[int] | type[float] = float) -> None:
+    """Refuse an end of a range that is too large for a number of its kind, as Optuna keeps it."""
+    if _is_beyond(low, kind) or _is_beyond(high, kind):
+        raise StudyError(
+            f"The ends of a range are numbers up to {sys.float_info.max:.1e}, the largest that "
+            f"Optuna keeps, but {name!r} goes from {shown(low, _END)} to {shown(high, _END)}. "
+            f"Give it ends that values can have, or suggest the logarithm of the value."
+        )
+
+
+def _is_beyond(value: Any, kind: type[int] | type[float] = float) -> bool:
+    """Tell whether a value is too large for a float, or for what is made of it."""
+    try:
+        kind(float(value))
+    except OverflowError:
+        return True
+    except (TypeError, ValueError):  # no number, which Optuna refuses
+        return False
+    return False
 
 
 def check_choices(
@@ -107,12 +133,18 @@ def check_choices(
     """Refuse choices that are equal in Python yet not the same, such as 1, 1.0 and True.
 
     Optuna stores the first one that is equal to the choice that was evaluated, so that a
-    certificate would name a configuration that nobody evaluated.
+    certificate would name a configuration that nobody evaluated. Numbers that are too large for
+    Optuna to compare are refused, too.
     """
     if not isinstance(distribution, CategoricalDistribution):
         return
     seen: dict[Any, Any] = {}
     for choice in distribution.choices:
+        if isinstance(choice, Real) and _is_beyond(choice):  # Optuna could not compare it
+            raise error(
+                f"A choice that is a number is at most {sys.float_info.max:.1e}, the largest that "
+                f"Optuna compares, but one of {name!r} is {shown(choice, _END)}. Give it as a text."
+            )
         key = choice
         with contextlib.suppress(StudyError):  # what JSON cannot hold is compared as it is
             key = _hashable(plain_configs([{name: choice}], StudyError)[0][name])
@@ -130,7 +162,11 @@ def check_choices(
 
 
 def check_drawn(name: str, distribution: BaseDistribution, value: Any) -> None:
-    """Refuse a value that Optuna stores as another one: True of a grid, where the choice is 1."""
+    """Refuse a value that Optuna stores as another one: True of a grid, where the choice is 1.
+
+    A range that no search can go through is refused, whoever drew the value.
+    """
+    check_width(name, distribution)
     check_choices(name, distribution)
     if not isinstance(distribution, CategoricalDistribution):
         return

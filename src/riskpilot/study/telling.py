@@ -93,7 +93,8 @@ def tell(
     running = _running(study, trial)
     check_queued(running)
     if not running.params:
-        _check_suggested(study, running)
+        end = f"end the trial, study.tell({running.number}, state=optuna.trial.TrialState.FAIL)"
+        _check_suggested(study, running, f", or {end}")
     ids = read_ids(validation_ids, calibration_ids)
     recorder = Recorder(study, problem, ids)
     record = recorder.prepare(running, evaluation)
@@ -247,11 +248,20 @@ def _running(study: optuna.Study, trial: optuna.Trial | int) -> FrozenTrial:
     return found
 
 
-def _check_suggested(study: optuna.Study, trial: FrozenTrial) -> None:
+def check_evaluated(study: optuna.Study, trial: optuna.Trial) -> None:
+    """Refuse a trial of ``study.optimize`` that has no parameter where it must have had some."""
+    # Losses go to the disk before anybody waits for a storage that is away.
+    with contextlib.suppress(StorageUnreachableError), hurried():
+        if not trial.params:
+            end = ", or a choice that says why there are none. The trial fails"
+            _check_suggested(study, get_trial(study, trial), f"{end}, and the study can go on")
+
+
+def _check_suggested(study: optuna.Study, trial: FrozenTrial, end: str) -> None:
     """Refuse a running trial without any parameter where an evaluation must have had some.
 
     Its suggestion was forgotten, or raised. Where a trial has some parameters, others may be
-    missing because of a condition, which nobody knows here.
+    missing because of a condition, which nobody knows here. ``end``: how the trial ends.
     """
     queued, others = fixed_params(trial), []
     if not queued:
@@ -262,9 +272,8 @@ def _check_suggested(study: optuna.Study, trial: FrozenTrial) -> None:
         names = sorted(queued or others[-1].params)
         what = "queued for it" if queued else f"of trial {others[-1].number}"
         raise StudyError(
-            f"A trial that is told has the parameters of its evaluation, but trial {trial.number} "
-            f"has none, while those {what} are {shown(names)[1:-1]}: nothing was suggested, or a "
-            f"suggestion raised an error. Suggest them first, such as trial.suggest_float"
-            f"({names[0]!r}, ...), or end the trial, "
-            f"study.tell({trial.number}, state=optuna.trial.TrialState.FAIL)."
+            f"A trial has the parameters of its evaluation, but trial {trial.number} has none, "
+            f"while those {what} are {shown(names)[1:-1]}: nothing was suggested, or a suggestion "
+            f"raised an error. Suggest them first, such as trial.suggest_float({names[0]!r}, ...)"
+            f"{end}."
         )
