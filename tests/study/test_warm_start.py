@@ -97,6 +97,43 @@ def test_a_study_whose_first_evaluation_is_nothing_like_the_earlier_one_is_a_col
     assert tried(misled) == tried(cold)
 
 
+def test_the_same_value_at_the_safe_configuration_is_enough_where_the_surrogate_is_wrong_there():
+    """The earlier surrogate takes a free objective for noise that falls at once beside x = 0."""
+
+    def evaluate_with(seed):
+        luck = np.random.default_rng(seed).random(K)
+
+        def evaluate(trial):
+            x = trial.suggest_float("x", 0, 1)
+            cost = 0.9 if x == 0 else 0.45 - 0.6 * x
+            return rp.Evaluation({"error": luck < 0.02 + 0.5 * x, "cost": cost})
+
+        return evaluate
+
+    before = rp.create_study(PROBLEM, seed=0, n_calibration=K)
+    places = (0.0, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.4)
+    for x in places:
+        before.enqueue_trial({"x": x})
+    before.optimize(rp.objective(before, evaluate_with(0)), len(places))
+    study = searched(evaluate_with(1), 2, n_calibration=K, warm_start=before)
+    known = earlier_of(study)
+    foretold = known.surrogates[1].mean(np.zeros((1, 1)))[0]
+    assert abs(foretold - study.trials[0].values[1]) > 0.3 * np.ptp(known.values[:, 1])
+    assert tried(study)[1] == known.first[0]["x"]
+
+
+def test_a_value_is_alike_that_differs_by_less_than_a_third_of_the_spread(earlier):
+    known = earlier_of(rp.create_study(PROBLEM, warm_start=earlier))
+    there = known.values[known.points[:, 0] == 0.0]
+    assert len(there) == 1
+    spread = np.ptp(known.values, axis=0)
+    for column in range(2):
+        for share, alike in ((0.25, True), (0.5, False)):
+            moved = there.copy()
+            moved[0, column] += share * spread[column]
+            assert known.agrees_with(np.zeros((1, 1)), moved) == alike
+
+
 def test_a_search_goes_on_as_it_would_have_without_the_earlier_study_at_hand(tmp_path, earlier):
     place = {"storage": tmp_path / "study.log", "study_name": "next"}
     evaluate = evaluate_by(1, usual)
