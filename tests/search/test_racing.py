@@ -35,6 +35,41 @@ def test_a_foretold_mean_is_right_on_average_and_its_error_honest(n_neighbours):
     assert 0.75 < np.std(z) < 1.1
 
 
+def selective(rng, k=800):
+    """0/1 losses of neighbours that answer different shares of the same examples, NaN elsewhere."""
+    luck, doubt = rng.random(k), rng.random(k)
+    lost = np.array([luck < 0.2 + 0.2 * doubt, luck < 0.18 + 0.2 * doubt, luck < 0.2 * doubt + 0.2])
+    answered = np.array([doubt < 0.7, doubt < 0.6, doubt < 0.8])
+    return np.where(answered, lost.astype(float), np.nan)
+
+
+def test_a_mean_over_examples_that_count_is_foretold_and_filled_in_rightly():
+    rng = np.random.default_rng(0)
+    z, errors, plain = [], [], []
+    for _ in range(400):
+        losses = selective(rng)
+        seen, whole = losses[0, :200], losses[1:]
+        guess = foretold(seen, whole)
+        z.append((np.nanmean(losses[0]) - guess.value) / guess.error)
+        errors.append(guess.error)
+        plain.append(foretold(seen, whole[:0]).error)
+        found = filled(seen, whole)
+        assert np.nanmean(found) == pytest.approx(guess.value, abs=1 / 400)
+        assert np.array_equal(found[:200], seen, equal_nan=True)
+        assert abs(np.isnan(found).mean() - np.isnan(losses[0]).mean()) < 0.08
+    assert abs(np.mean(z)) < 0.15
+    assert 0.7 < np.std(z) < 1.15
+    assert np.mean(errors) < 0.7 * np.mean(plain)
+
+
+def test_caution_fills_in_more_losses_by_as_many_errors():
+    losses = draws(np.random.default_rng(0))
+    seen, whole = losses[0, :200], losses[1:]
+    guess = foretold(seen, whole)
+    cautious = filled(seen, whole, caution=1.0).mean()
+    assert cautious == pytest.approx(guess.value + guess.error, abs=1 / 800)
+
+
 def test_neighbours_make_what_is_foretold_more_certain():
     losses = draws(np.random.default_rng(0))
     alone = foretold(losses[0, :200], np.empty((0, 800)))
@@ -46,7 +81,8 @@ def test_losses_that_do_not_count_are_left_out():
     losses[:, ::2] = np.nan
     with_some = foretold(losses[0, :200], losses[1:])
     without = foretold(losses[0, 1:200:2], losses[1:, 1::2])
-    assert with_some == pytest.approx(without)
+    assert with_some.value == pytest.approx(without.value, abs=0.1 * without.error)
+    assert with_some.error == pytest.approx(without.error, rel=0.1)
     never = foretold(np.full(200, np.nan), losses[1:])
     assert never.error == math.inf
 
@@ -156,3 +192,6 @@ def test_a_risk_is_known_well_when_little_is_left_to_be_seen_beside_its_noise():
     assert not is_known_well([Guess(0.2, 0.0), Guess(0.5, 0.011)], of_sample, known)
     assert not is_known_well([Guess(0.2, 0.0), Guess(0.01, 0.001)], of_sample, known)  # near zero
     assert not is_known_well([Guess(0.2, 0.0), Guess(0.5, math.inf)], of_sample, known)
+    many = np.tile(known, (20, 1))  # of forty evaluations twice as much has to be known
+    assert is_known_well([Guess(0.2, 0.0099), free], of_sample, many)
+    assert not is_known_well([Guess(0.2, 0.0101), free], of_sample, many)

@@ -24,41 +24,62 @@ class Guess(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Neighbours:
-    """What earlier evaluations on all k examples say of one that has seen the first n.
+class _Regression:
+    """How the first n of k losses follow those of neighbours on the same examples.
 
-    ``slopes``: by how much its losses follow theirs, (r,); ``whole``: their losses, (r, k);
-    ``before``: their means over the first n examples, (r,).
+    ``value``: their mean; ``share``: of all examples, that which is foretold to count; ``slopes``
+    and ``regressors``: by how much a loss lies above the mean where those of neighbours do, (p,)
+    and (p, k); ``left``: what that leaves unexplained of the first losses, (n,).
     """
 
+    value: float
+    share: float
     slopes: FloatArray
-    whole: FloatArray
-    before: FloatArray
+    regressors: FloatArray
+    left: FloatArray
 
+    @property
     def correction(self) -> float:
         """By how much the mean over all examples is foretold to differ from that so far."""
-        if not len(self.whole):
-            return 0.0
-        return float(self.slopes @ (np.nanmean(self.whole, axis=1) - self.before))
+        return _change(self.slopes, self.regressors, len(self.left)) / self.share
 
 
-def _regression(seen: FloatArray, whole: FloatArray) -> tuple[_Neighbours, FloatArray]:
-    """Regress losses on those of neighbours; also returns what the neighbours do not explain.
+def _regression(seen: FloatArray, whole: FloatArray) -> _Regression:
+    """Regress losses on those of neighbours; the arguments are those of `foretold`.
 
-    The arguments are those of `foretold`. A neighbour with an example that does not count, among
-    the first ones that do, is left out.
+    A mean over examples that count is the ratio of two sums, of losses and of examples. Where it
+    lies above a value, losses less so much for every example that counts have a sum above 0.
+    Neighbours tell by their losses, and by which examples count for them.
     """
-    counts = ~np.isnan(seen)
-    y = seen[counts]
-    first = whole[:, : len(seen)][:, counts]
-    usable = ~np.isnan(first).any(axis=1)
-    first, whole = first[usable], whole[usable]
-    before = first.mean(axis=1)
-    centred = first - before[:, None]
+    counts, their = ~np.isnan(seen), ~np.isnan(whole)
+    value = float(seen[counts].mean())
+    above = np.where(counts, seen - value, 0.0)
+    which = their[~their.all(axis=1)].astype(np.float64)
+    regressors = np.vstack([np.where(their, whole, 0.0), which])
+    slopes, left = _least_squares(above, regressors)
+    share = float(counts.mean())
+    if len(which):
+        follows, _ = _least_squares(counts - share, which)
+        share = min(max(share + _change(follows, which, len(seen)), 1 / len(seen)), 1.0)
+    return _Regression(value, share, slopes, regressors, left)
+
+
+def _least_squares(y: FloatArray, regressors: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Fit slopes of ``y``, shape (n,), whose mean is 0, on the first n of (p, k) regressors.
+
+    Also returns what they leave unexplained, (n,).
+    """
+    first = regressors[:, : len(y)]
+    centred = first - first.mean(axis=1)[:, None]
     products = centred @ centred.T
     ridge = 1e-3 * np.trace(products) / max(len(products), 1) + 1e-12
-    slopes = np.linalg.solve(products + ridge * np.eye(len(products)), centred @ (y - y.mean()))
-    return _Neighbours(slopes, whole, before), y - y.mean() - slopes @ centred
+    slopes = np.linalg.solve(products + ridge * np.eye(len(products)), centred @ y)
+    return slopes, y - slopes @ centred
+
+
+def _change(slopes: FloatArray, regressors: FloatArray, n: int) -> float:
+    """Compute by how much a mean changes from the first n examples to all of them."""
+    return float(slopes @ (regressors.mean(axis=1) - regressors[:, :n].mean(axis=1)))
 
 
 def foretold(seen: FloatArray, whole: FloatArray) -> Guess:
@@ -70,40 +91,47 @@ def foretold(seen: FloatArray, whole: FloatArray) -> Guess:
     from the others: a regression on them corrects the mean.
     """
     y, k = seen[~np.isnan(seen)], whole.shape[1]
-    n = len(y)
-    if n < 2:
+    n = len(seen)
+    if len(y) < 2:
         return Guess(0.0, math.inf)
-    neighbours, left = _regression(seen, whole)
-    used = neighbours.whole
+    found = _regression(seen, whole)
+    theirs = whole[~np.isnan(whole)]
     # One more example, as odd as any, stands for what the first ones have not shown.
-    odd = max(float(np.ptp(y)), float(np.nanmax(used) - np.nanmin(used)) if used.size else 0.0)
-    variance = (left @ left + odd**2) / max(n - 1 - len(used), 1)
-    share_left = 1 - len(seen) / k
-    value = float(y.mean()) + neighbours.correction()
-    return Guess(value, math.sqrt(variance * share_left / n))
+    odd = max(float(np.ptp(y)), float(np.ptp(theirs)) if theirs.size else 0.0)
+    variance = (found.left @ found.left + odd**2) / max(n - 1 - len(found.regressors), 1)
+    error = math.sqrt(variance * (1 - n / k) / n) / found.share
+    return Guess(found.value + found.correction, error)
 
 
-def filled(seen: FloatArray, whole: FloatArray) -> FloatArray:
+def filled(seen: FloatArray, whole: FloatArray, caution: float = 0.0) -> FloatArray:
     """Fill in the losses of the other examples, so that all have the mean that is foretold, (k,).
 
-    The arguments are those of `foretold`, without any example that does not count. The losses that
-    are filled in are ones that this evaluation has shown, or a neighbour where these cannot have
-    the mean: as many of each as give it, the largest where neighbours lose most.
+    The arguments are those of `foretold`; ``caution``: by how many standard errors of what is
+    foretold the mean lies above it. The losses that are filled in are ones that this evaluation has
+    shown, or a neighbour where these cannot have the mean: as many of each as give it, the largest
+    where neighbours lose most. So many examples count as neighbours let expect.
     """
-    n, k = len(seen), whole.shape[1]
-    neighbours, _ = _regression(seen, whole)
-    hardness = neighbours.slopes @ neighbours.whole[:, n:]
-    value = float(seen.mean()) + neighbours.correction()
-    target = (value * k - float(seen.sum())) / (k - n)
-    slack = 1e-9 * float(np.abs(seen).max())  # the mean of equal numbers has a rounding error
-    is_within = seen.min() - slack <= target <= seen.max() + slack
-    possible = seen if is_within else np.append(seen, neighbours.whole)
+    found, guess, n = _regression(seen, whole), foretold(seen, whole), len(seen)
+    rest = np.full(whole.shape[1] - n, np.nan)
+    hardness = found.slopes @ found.regressors[:, n:]
+    if np.isnan(seen).any() or np.isnan(whole).any():
+        counts = filled((~np.isnan(seen)).astype(float), (~np.isnan(whole)).astype(float)) > 0
+        places = np.flatnonzero(counts[n:])
+    else:
+        places = np.arange(len(rest))
+    if not len(places):
+        return np.append(seen, rest)
+    y = seen[~np.isnan(seen)]
+    mean = guess.value + caution * guess.error
+    target = (mean * (len(y) + len(places)) - float(y.sum())) / len(places)
+    slack = 1e-9 * float(np.abs(y).max())  # the mean of equal numbers has a rounding error
+    is_within = y.min() - slack <= target <= y.max() + slack
+    possible = y if is_within else np.append(y, whole[~np.isnan(whole)])
     shown, numbers = np.unique(possible, return_counts=True)
     shares = _tilted(shown, numbers / numbers.sum(), target)
-    ranks = (np.arange(k - n) + 0.5) / (k - n)
-    at = np.searchsorted(np.cumsum(shares), ranks)
-    rest = np.empty(k - n)
-    rest[np.argsort(hardness, kind="stable")] = shown[np.minimum(at, len(shown) - 1)]
+    ranks = (np.arange(len(places)) + 0.5) / len(places)
+    at = np.minimum(np.searchsorted(np.cumsum(shares), ranks), len(shown) - 1)
+    rest[places[np.argsort(hardness[places], kind="stable")]] = shown[at]
     return np.append(seen, rest)
 
 

@@ -3,6 +3,7 @@
 Objectives are columns: the c risks in the problem's order, then the free objective.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,6 +26,9 @@ _FAR = 10.0
 # that it has on all examples. A free objective that is a number is when it errs by at most these
 # shares of what it differs by between evaluations, and of itself: near zero every bit of it counts.
 _WELL = 2.0
+# That is so while there are few evaluations. Of many, which lie closer together, more has to be
+# known to tell which is better.
+_FEW = 10
 _WELL_OF_SPREAD, _WELL_OF_VALUE = 0.03, 0.02
 
 
@@ -35,7 +39,7 @@ def is_known_well(guesses: Sequence[Guess], of_sample: FloatArray, known: FloatA
     they have on all examples, (c + 1,), 0 for a free objective that is a number; ``known``: the
     objectives of earlier evaluations, shape (n, c + 1).
     """
-    enough = _WELL * of_sample
+    enough = _WELL * math.sqrt(_FEW / max(len(known), _FEW)) * of_sample
     spread = float(np.ptp(without_penalties(known)[:, -1]))
     of_value = abs(guesses[-1].value)
     number = min(_WELL_OF_SPREAD * spread, _WELL_OF_VALUE * of_value)

@@ -33,6 +33,8 @@ from riskpilot.study.space import to_unit
 
 # So many of the nearest whole evaluations tell how the first examples differ from all of them.
 _NEIGHBOURS = 4
+# Losses that are foretold have a mean that lies above what is foretold by so many of its errors.
+_CAUTION = 1.0
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,9 @@ class Rivals:
             errors = np.hypot([guess.error for guess in guesses], of_sample).tolist()
             known = [error if math.isfinite(error) else None for error in errors]
             return Stopped([guess.value for guess in guesses], known, n, k)
-        counts_all = not any(np.isnan(row).any() for row in rows.values())
-        if counts_all and is_known_well(guesses, of_sample, self.known):
-            return Foretold([guess.error for guess in guesses], n, k)
+        if is_known_well(guesses, of_sample, self.known):
+            values, errors = zip(*guesses, strict=True)
+            return Foretold(values, errors, n, k)
         return None
 
     def completed(
@@ -80,11 +82,18 @@ class Rivals:
     ) -> dict[str, Array]:
         """Complete the losses of the first examples with what is foretold of the others.
 
+        Risks are filled in cautiously: of candidates that seem alike, the one of which more is
+        known is tested first.
+
         ``seen``: by name; ``course``: that of a free objective that is a number, else empty.
         """
         free = problem.minimize
         whole: dict[str, Array] = {
-            name: filled(np.asarray(values, dtype=np.float64), self.losses[name])
+            name: filled(
+                np.asarray(values, dtype=np.float64),
+                self.losses[name],
+                0.0 if name == free else _CAUTION,
+            )
             for name, values in seen.items()
             if values.ndim
         }

@@ -26,7 +26,7 @@ from riskpilot.search import (
 )
 from riskpilot.study.kept.attributes import SAFE_KEY
 from riskpilot.study.kept.earlier import Earlier
-from riskpilot.study.kept.foretold import foretold_of
+from riskpilot.study.kept.foretold import Foretold, foretold_of
 from riskpilot.study.kept.records import Record, record_of, validation_of
 from riskpilot.study.kept.remembered import Remembered
 from riskpilot.study.kept.stopped import stopped_of, was_stopped
@@ -136,6 +136,10 @@ def survey(
     whole = _whole(chosen)
     validation = validation_of(problem, whole)
     values, variances = values_and_variances(validation)
+    foretold = [foretold_of(trial) for trial in chosen[: len(whole)]]
+    for row, note in enumerate(foretold):
+        if note is not None:  # its losses were filled in cautiously
+            values[row] = note.values
     stopped = [stopped_of(trial) for trial in chosen[len(whole) :]]
     observations = Observations(
         x[rows],
@@ -143,7 +147,7 @@ def survey(
         # What one has not shown is its own, whatever examples it shares with others.
         np.vstack(
             [
-                float(strategy.own_noise) * variances + _foretold_variances(chosen, variances),
+                float(strategy.own_noise) * variances + _foretold_variances(foretold, variances),
                 *(each.variances for each in stopped),
             ]
         ),
@@ -214,12 +218,12 @@ def _rows(
     return representative_rows(x, values, region, cover, most)
 
 
-def _foretold_variances(trials: Sequence[FrozenTrial], like: FloatArray) -> FloatArray:
-    """Return by how much what is foretold of whole evaluations may err, squared, (n, c + 1)."""
+def _foretold_variances(notes: Sequence[Foretold | None], like: FloatArray) -> FloatArray:
+    """Return by how much what is foretold may err, squared, 0 where nothing is, (n, c + 1)."""
     variances = np.zeros_like(like)
-    for row, trial in enumerate(trials[: len(like)]):
-        if (foretold := foretold_of(trial)) is not None:
-            variances[row] = np.square(foretold.errors)
+    for row, note in enumerate(notes):
+        if note is not None:
+            variances[row] = np.square(note.errors)
     return variances
 
 

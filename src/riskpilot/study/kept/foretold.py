@@ -22,10 +22,11 @@ FORETOLD_KEY = "riskpilot:foretold"
 class Foretold:
     """What a trial says whose evaluation was ended early.
 
-    ``errors``: by how much what is foretold of its risks and its free objective may err, one
-    standard error each; ``n_evaluated`` of ``n_examples`` validation examples were evaluated.
+    ``values``: what is foretold of its risks and its free objective; ``errors``: the standard error
+    of each; ``n_evaluated`` of ``n_examples`` validation examples were evaluated.
     """
 
+    values: Sequence[float]
     errors: Sequence[float]
     n_evaluated: int
     n_examples: int
@@ -43,11 +44,12 @@ def _read_foretold(trial: FrozenTrial) -> Foretold | None:
     if stored is None:
         return None
     try:
+        values = [float(value) for value in stored["values"]]
         errors = [float(error) for error in stored["errors"]]
-        found = Foretold(errors, int(stored["n_evaluated"]), int(stored["n_examples"]))
+        found = Foretold(values, errors, int(stored["n_evaluated"]), int(stored["n_examples"]))
     except (KeyError, TypeError, ValueError) as error:
         raise not_as_written(trial, error) from error
-    if not 0 < found.n_evaluated < found.n_examples:
+    if len(values) != len(errors) or not 0 < found.n_evaluated < found.n_examples:
         raise not_as_written(trial, "its numbers do not go together")
     return found
 
