@@ -186,12 +186,15 @@ def test_a_risk_is_known_well_when_little_is_left_to_be_seen_beside_its_noise():
     known = np.array([[0.1, 1.0], [0.3, 0.0]])
     of_sample = np.array([0.01, 0.0])
     free = Guess(0.5, 0.0)
-    assert is_known_well([Guess(0.2, 0.019), free], of_sample, known)
-    assert not is_known_well([Guess(0.2, 0.021), free], of_sample, known)
-    assert is_known_well([Guess(0.2, 0.0), Guess(0.5, 0.009)], of_sample, known)
-    assert not is_known_well([Guess(0.2, 0.0), Guess(0.5, 0.011)], of_sample, known)
-    assert not is_known_well([Guess(0.2, 0.0), Guess(0.01, 0.001)], of_sample, known)  # near zero
-    assert not is_known_well([Guess(0.2, 0.0), Guess(0.5, math.inf)], of_sample, known)
+    assert is_known_well([Guess(0.2, 0.019), free], of_sample, known, 0.3)
+    assert not is_known_well([Guess(0.2, 0.021), free], of_sample, known, 0.3)
+    assert is_known_well([Guess(0.2, 0.0), Guess(0.5, 0.009)], of_sample, known, 0.3)
+    assert not is_known_well([Guess(0.2, 0.0), Guess(0.5, 0.011)], of_sample, known, 0.3)
+    assert not is_known_well(
+        [Guess(0.2, 0.0), Guess(0.01, 0.001)], of_sample, known, 0.3
+    )  # near zero
+    assert not is_known_well([Guess(0.2, 0.0), Guess(0.5, math.inf)], of_sample, known, 0.3)
+    assert not is_known_well([Guess(0.2, 0.0), free], of_sample, known, 0.09)
     many = np.tile(known, (20, 1))  # of forty evaluations twice as much has to be known
-    assert is_known_well([Guess(0.2, 0.0099), free], of_sample, many)
-    assert not is_known_well([Guess(0.2, 0.0101), free], of_sample, many)
+    assert is_known_well([Guess(0.2, 0.0099), free], of_sample, many, 0.3)
+    assert not is_known_well([Guess(0.2, 0.0101), free], of_sample, many, 0.3)

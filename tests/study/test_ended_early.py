@@ -6,7 +6,7 @@ import pytest
 from optuna.trial import TrialState
 
 import riskpilot as rp
-from riskpilot.errors import StudyError
+from riskpilot.errors import LeakageError, StudyError
 from riskpilot.study import study_status
 from riskpilot.study.kept.foretold import FORETOLD_KEY, foretold_of
 from riskpilot.study.kept.trial_losses import read_validation
@@ -53,8 +53,8 @@ def test_what_is_promising_ends_when_enough_is_known_and_is_a_candidate():
         assert note.n_evaluated < note.n_examples == K
         truth = errors(trial.params["x"])[0].mean()
         assert abs(note.values[0] - truth) <= 4 * note.errors[0]
-        # What is tested in which order goes by a risk that is one standard error above it.
-        assert trial.values[0] == pytest.approx(note.values[0] + note.errors[0], abs=1 / K)
+        # What is tested in which order goes by a risk that is half a standard error above it.
+        assert trial.values[0] == pytest.approx(note.values[0] + note.errors[0] / 2, abs=1 / K)
         kept = np.asarray(read_validation(study, PROBLEM, trial)["error"])[0]
         assert (kept[: note.n_evaluated] == errors(trial.params["x"])[0, : note.n_evaluated]).all()
         assert kept.shape == (K,)
@@ -91,6 +91,30 @@ def test_a_generator_may_end_at_a_later_block():
     kept = np.asarray(read_validation(study, PROBLEM, later)["error"])[0]
     n = foretold_of(first).n_evaluated + 2 * BLOCK
     assert (kept[:n] == errors(later.params["x"])[0, :n]).all()
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e9, 1e14])
+def test_one_whole_evaluation_stops_nothing_whatever_the_free_objective_is_measured_in(scale):
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        for rows in np.split(np.arange(K), K // BLOCK):
+            if (yield {"error": errors(x)[0, rows], "cost": scale * (1.5 - x)}):
+                break
+        return {"error": errors(x)[1]}
+
+    assert rp.select(raced(evaluate=evaluate)).config["x"] > 0.2
+
+
+def test_examples_that_a_race_evaluated_are_not_fresh_ones():
+    study = raced()
+    trial = ended(study)[0]
+    losses = {"error": errors(trial.params["x"])[0]}
+    with pytest.raises(LeakageError, match="not have been seen"):
+        rp.recertify(study, {trial.number: losses}, trial=trial.number)
+    fresh = RNG.random(K) < 0.05
+    selection = rp.recertify(study, {trial.number: {"error": fresh}}, trial=trial.number)
+    assert selection.config == trial.params
+    assert "Races ended 1 of 1 evaluation" in selection.message
 
 
 def test_a_generator_that_ends_before_enough_is_known_is_refused():

@@ -30,15 +30,23 @@ _WELL = 2.0
 # known to tell which is better.
 _FEW = 10
 _WELL_OF_SPREAD, _WELL_OF_VALUE = 0.03, 0.02
+# Whoever asks after every example finds a moment at which little seems to be left. So nothing is
+# known well before this share of the examples was seen.
+_FEWEST = 0.1
 
 
-def is_known_well(guesses: Sequence[Guess], of_sample: FloatArray, known: FloatArray) -> bool:
+def is_known_well(
+    guesses: Sequence[Guess], of_sample: FloatArray, known: FloatArray, share: float
+) -> bool:
     """Tell whether the other examples would hardly add to what is foretold of an evaluation.
 
     ``guesses``: what is foretold of its c + 1 objectives; ``of_sample``: the standard errors that
     they have on all examples, (c + 1,), 0 for a free objective that is a number; ``known``: the
-    objectives of earlier evaluations, shape (n, c + 1).
+    objectives of earlier evaluations, shape (n, c + 1); ``share``: of all examples, that which
+    was seen.
     """
+    if share < _FEWEST:
+        return False
     enough = _WELL * math.sqrt(_FEW / max(len(known), _FEW)) * of_sample
     spread = float(np.ptp(without_penalties(known)[:, -1]))
     of_value = abs(guesses[-1].value)
@@ -68,7 +76,7 @@ def is_worth_finishing(
     )
     low, high = known[:, -1].min(), known[:, -1].max()
     if not np.isfinite(errors[-1]):
-        means[-1], errors[-1] = 2 * low - high - 1e-9, 0.0
+        means[-1], errors[-1] = 2 * low - high - max(1e-9, 1e-6 * abs(low)), 0.0
     worst = float(max(high, means[-1]))
     spread = worst - float(low)
     is_likely = bool(likely.any())

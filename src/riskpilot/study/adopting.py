@@ -1,6 +1,6 @@
 """Finished studies of plain Optuna, taken over with the losses of their trials."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -133,8 +133,12 @@ def add_copy(
     evaluation: object,
     study: optuna.Study,
     recorder: Recorder,
+    notes: Mapping[str, Any] | None = None,
 ) -> None:
-    """Add a finished trial of another study, with the losses that it has in this one."""
+    """Add a finished trial of another study, with the losses that it has in this one.
+
+    ``notes``: what else the copy says about itself.
+    """
     record = recorder.store(trial, evaluation)
     mark = {"number": trial.number, "digest": _digest(source, trial)}
     study.add_trial(
@@ -142,7 +146,7 @@ def add_copy(
             params=trial.params,
             distributions=trial.distributions,
             values=optuna_values(problem_of(study), record),
-            user_attrs={RECORD_KEY: record.to_json(), ADOPTED_KEY: mark},
+            user_attrs={RECORD_KEY: record.to_json(), ADOPTED_KEY: mark, **(notes or {})},
         )
     )
 

@@ -24,6 +24,7 @@ from riskpilot.study.adopting import add_copy
 from riskpilot.study.creation import create_study
 from riskpilot.study.kept.attributes import problem_of
 from riskpilot.study.kept.earlier import copy_earlier
+from riskpilot.study.kept.foretold import FORETOLD_KEY, foretold_of
 from riskpilot.study.kept.loss_store import store_of
 from riskpilot.study.kept.seen_ids import copy_seen, keep_seen, seen_ids
 from riskpilot.study.kept.trial_losses import read_validation
@@ -153,7 +154,8 @@ def recertify(
         recorder = Recorder(again, asked)
         for each in trials:
             table = _recorded(study, stored, each) if seen is None else seen(each)
-            add_copy(study, each, Evaluation(validation=table), again, recorder)
+            notes = {} if seen is not None or foretold_of(each) is None else _note_of(each)
+            add_copy(study, each, Evaluation(validation=table), again, recorder, notes)
         settled = settle(again, procedure, None, 1.0, seed, smooth)
         keep_seen(again, ExampleIds(calibration=ids))
 
@@ -267,6 +269,11 @@ def _free_name(study: optuna.Study) -> str:
 def _recorded(study: optuna.Study, problem: Problem, trial: FrozenTrial) -> LossMapping:
     """Read the validation losses of a trial, in the form of an evaluation."""
     return {name: values[0] for name, values in read_validation(study, problem, trial).items()}  # type: ignore[index]
+
+
+def _note_of(trial: FrozenTrial) -> dict[str, Any]:
+    """Return the note that some of the recorded validation losses of a trial are foretold."""
+    return {FORETOLD_KEY: trial.user_attrs[FORETOLD_KEY]}
 
 
 def _by_copy(

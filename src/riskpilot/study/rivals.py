@@ -34,7 +34,7 @@ from riskpilot.study.space import to_unit
 # So many of the nearest whole evaluations tell how the first examples differ from all of them.
 _NEIGHBOURS = 4
 # Losses that are foretold have a mean that lies above what is foretold by so many of its errors.
-_CAUTION = 1.0
+_CAUTION = 0.5
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Rivals:
             errors = np.hypot([guess.error for guess in guesses], of_sample).tolist()
             known = [error if math.isfinite(error) else None for error in errors]
             return Stopped([guess.value for guess in guesses], known, n, k)
-        if is_known_well(guesses, of_sample, self.known):
+        if is_known_well(guesses, of_sample, self.known, n / k):
             values, errors = zip(*guesses, strict=True)
             return Foretold(values, errors, n, k)
         return None

@@ -12,11 +12,14 @@ from riskpilot.losses import (
     LossMapping,
     calibration_losses,
     check_disjoint,
+    check_order,
     check_overlap_by_row,
+    patterns_of,
     same_sums,
     validation_losses,
 )
 from riskpilot.problem import Problem
+from riskpilot.study.kept.foretold import foretold_of
 from riskpilot.study.kept.records import any_record_of, validation_of
 from riskpilot.study.kept.trial_losses import joined, one_row, read_validation
 from riskpilot.study.kept.trials import finished
@@ -38,12 +41,34 @@ def check_unshared(
     records = [record for record in map(any_record_of, trials) if record is not None]
     known = validation_of(problem, records)
     check_disjoint(known, opened)
+    _check_evaluated(study, trials, opened)
     tables = (read_validation(study, problem, trial) for trial in trials)
     if same_sums(known, opened, range(len(trials))):
         check_disjoint(validation_losses(problem, joined(problem, tables, len(trials))), opened)
         return
     with suppress(StudyError):
         check_overlap_by_row((validation_losses(problem, table) for table in tables), opened)
+
+
+def _check_evaluated(
+    study: optuna.Study, trials: Sequence[FrozenTrial], opened: CalibrationLosses
+) -> None:
+    """Refuse calibration losses that begin with those that a race had evaluated of a trial.
+
+    The other validation losses of such a trial are foretold, and are nobody's.
+    """
+    for place, trial in enumerate(trials):
+        note = foretold_of(trial)
+        if note is None:
+            continue
+        with suppress(StudyError):  # its losses may no longer be at hand
+            table = read_validation(study, opened.problem, trial)
+            seen = validation_losses(opened.problem, table)
+            for name, losses in seen.risks.items():
+                fresh = opened.risks[name].unit_rows([place])[0][: note.n_evaluated]
+                if len(fresh) == note.n_evaluated:
+                    evaluated = losses.unit_rows([0])[0][: len(fresh)]
+                    check_order(patterns_of([evaluated]), patterns_of([fresh]))
 
 
 def check_given(study: optuna.Study, problem: Problem, given: Mapping[int, LossMapping]) -> None:
