@@ -45,7 +45,7 @@ def ended(study):
     return [t for t in study.trials if t.state == TrialState.COMPLETE and foretold_of(t)]
 
 
-def test_what_is_promising_ends_when_enough_is_known_and_is_a_candidate():
+def test_what_is_promising_ends_when_enough_is_known_and_is_a_candidate(tmp_path):
     study = raced()
     assert len(ended(study)) >= 4
     for trial in ended(study):
@@ -60,7 +60,10 @@ def test_what_is_promising_ends_when_enough_is_known_and_is_a_candidate():
         assert kept.shape == (K,)
     selection = rp.select(study)
     assert any(trial.params in selection.valid for trial in ended(study))
-    assert f"Races ended {len(ended(study))} of" in selection.message
+    complete = [t for t in study.trials if t.state == TrialState.COMPLETE]
+    said = f"Races ended {len(ended(study))} of {len(complete)} evaluations"
+    assert said in selection.message
+    assert said in selection.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert rp.verify(selection.certificate, study=study).ok
 
 

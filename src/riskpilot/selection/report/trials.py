@@ -11,6 +11,7 @@ from riskpilot.guarantee import p_in_words
 from riskpilot.plots import validation_points
 from riskpilot.selection.report.sentences import escaped, plain
 from riskpilot.selection.verdict import Selection
+from riskpilot.selection.words import foretold_in_words
 
 # More rows than this help nobody; the candidates come first, and the page says what it left out.
 MOST_ROWS = 1000
@@ -44,8 +45,14 @@ def table_of_trials(selection: Selection) -> str:
         '</span></div><div class="wide" tabindex="0" role="region" '
         'aria-label="Every configuration"><table id="trials"><thead><tr>'
         f"{_head(selection, params)}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
-        f"{left_out}</section>"
+        f"{left_out}{_foretold(selection, n)}</section>"
     )
+
+
+def _foretold(selection: Selection, n: int) -> str:
+    """Say where some of the validation losses are foretold; nothing where none is."""
+    words = foretold_in_words(len(selection.background.foretold), n)
+    return f'<p class="note">{words}</p>' if words else ""
 
 
 def _head(selection: Selection, params: list[str]) -> str:
