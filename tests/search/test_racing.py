@@ -102,6 +102,7 @@ def test_an_order_by_difficulty_is_noticed_and_a_random_one_is_not():
     losses = draws(np.random.default_rng(0))
     assert not is_odd_order(losses, 100)
     assert is_odd_order(np.sort(losses, axis=1), 100)
+    assert not is_odd_order(np.full((1, 800), np.nan), 100)  # none of them counts
 
 
 REGION = [Interval(0.2, 0.15, 0.25, 10, True, noise=0.01)]

@@ -221,6 +221,26 @@ def test_examples_that_do_not_count_are_foretold_as_well():
     assert rp.verify(selection.certificate, study=study).ok
 
 
+def test_an_evaluation_of_which_no_example_counts_breaks_no_later_one():
+    problem = rp.Problem([rp.Risk("error", 0.2, conditional=True)], minimize="cost")
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        answered = RNG.random(K) < 1.1 - x if x < 1 else np.zeros(K, dtype=bool)
+        lost = np.where(answered, errors(x).astype(float), np.nan)
+        for rows in np.split(np.arange(K), K // BLOCK):
+            if (yield {"error": lost[0, rows], "cost": 1 - x}):
+                break
+        return {"error": lost[1]}
+
+    study = rp.create_study(problem, seed=0, safe={"x": 0.0})
+    study.enqueue_trial({"x": 1.0})
+    study.optimize(rp.objective(study, evaluate), n_trials=6)
+    assert TrialState.FAIL not in [t.state for t in study.trials]
+    assert study.trials[1].state == TrialState.COMPLETE
+    assert rp.select(study).config is not None
+
+
 @pytest.mark.parametrize("n_studies", [60, pytest.param(600, marks=pytest.mark.long)])
 def test_false_certificates_stay_below_delta_when_evaluations_are_ended(n_studies):
     """Every configuration has a risk just above its limit; whatever is certified is false."""

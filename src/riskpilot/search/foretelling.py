@@ -175,6 +175,8 @@ def is_odd_order(whole: FloatArray, n: int) -> bool:
     for losses in whole:
         first = losses[:n][~np.isnan(losses[:n])]
         every = losses[~np.isnan(losses)]
+        if not len(every):
+            continue
         error = every.std() * math.sqrt(max(1 / max(len(first), 1) - 1 / len(every), 0.0))
         if len(first) and abs(first.mean() - every.mean()) > _ODD * error + 1e-12:
             return True
