@@ -142,16 +142,15 @@ def objective(
         written = _recovered(study, problem, trial, unsent)
         try:
             if written is None:
-                evaluation = within(time_limit, evaluate, trial)
+                evaluation, race = within(time_limit, evaluate, trial), None
                 if isinstance(evaluation, Generator):
                     race = Race(study, trial)
-                    whole = race.run(evaluation, time_limit)
+                    evaluation = race.run(evaluation, time_limit)
+                if isinstance(evaluation, Evaluation):  # what is none is refused with its losses
                     check_evaluated(study, trial)
-                    written = recorder.write(trial, whole)
+                written = recorder.write(trial, evaluation)
+                if race is not None:
                     race.keep_course()
-                else:
-                    check_evaluated(study, trial)
-                    written = recorder.write(trial, evaluation)
         except (optuna.TrialPruned, *_OF_THE_STORAGE):
             raise
         except Exception as error:
