@@ -81,8 +81,10 @@ def test_a_full_disk_leaves_the_earlier_file_and_one_sentence(
 def test_a_picture_is_written_whole_or_not_at_all(monkeypatch, tmp_path, full_disk):
     import plotly.graph_objects as go
 
+    from riskpilot.plots import saving
+
     # What draws pictures is a browser, which needs files of its own; here its drawing is made up.
-    monkeypatch.setattr(go.Figure, "to_image", lambda self, **_: b"x" * (2 * ROOM))
+    monkeypatch.setattr(saving, "draw", lambda figure, options: b"x" * (2 * ROOM))
     (tmp_path / "figure.png").write_text("the earlier one")
     with pytest.raises(rp.RiskpilotError, match="has space"):
         save_figure(go.Figure(), tmp_path / "figure.png")

@@ -10,6 +10,7 @@ import pytest
 import riskpilot as rp
 from riskpilot import plots
 from riskpilot.errors import PlotError
+from riskpilot.plots import drawing
 from tests.pictures import browser, scenes
 
 
@@ -157,18 +158,27 @@ def test_a_figure_needs_an_ending_it_can_be_written_as(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("error", "hint"),
+    ("code", "hint"),
     [
-        (ValueError("Image export requires the kaleido package"), "pip install"),
-        (RuntimeError("ChromeNotFoundError: Kaleido requires Google Chrome"), "apt install"),
+        ("import kaleido_that_nobody_has as kaleido", "pip install"),
+        ("class ChromeNotFoundError(Exception): pass\nraise ChromeNotFoundError", "apt install"),
+        ("raise SystemExit(3)", "ended without a word"),
     ],
 )
-def test_a_missing_tool_is_named_with_the_way_to_get_it(tmp_path, monkeypatch, error, hint):
-    def fail(*args, **kwargs):
-        raise error
-
-    monkeypatch.setattr(go.Figure, "to_image", fail)
+def test_a_missing_tool_is_named_with_the_way_to_get_it(tmp_path, monkeypatch, code, hint):
+    monkeypatch.setattr(drawing, "_DRAW", code)
     with pytest.raises(PlotError, match=hint):
+        plots.save_figure(go.Figure(), tmp_path / "figure.png")
+
+
+def test_a_browser_that_does_not_answer_is_given_up(tmp_path, monkeypatch):
+    pytest.importorskip("kaleido")
+    silent = tmp_path / "chromium"
+    silent.write_text("#!/bin/sh\nexec sleep 15\n")
+    silent.chmod(0o755)
+    monkeypatch.setenv("BROWSER_PATH", str(silent))
+    monkeypatch.setattr(drawing, "_SECONDS", 3.0)
+    with pytest.raises(PlotError, match="did not answer within 3 seconds, 2 times"):
         plots.save_figure(go.Figure(), tmp_path / "figure.png")
 
 

@@ -1,5 +1,6 @@
 """Studies, evaluations and samplers that cannot be used are refused."""
 
+import contextlib
 import io
 import re
 from decimal import Decimal
@@ -40,6 +41,13 @@ def evaluate(trial):
 
 def searched(suggest):
     study = rp.create_study(P, seed=0)
+    study.optimize(rp.objective(study, suggest), n_trials=1)
+
+
+def searched_twice(suggest):
+    study = rp.create_study(P, seed=0)
+    with contextlib.suppress(rp.StudyError):
+        study.optimize(rp.objective(study, suggest), n_trials=1)
     study.optimize(rp.objective(study, suggest), n_trials=1)
 
 
@@ -202,6 +210,11 @@ CASES = {
         rp.StudyError,
         r"at most 1\.8e\+308, .* but one of 'n' is 10000.* as a text",
         lambda: evaluated_after(lambda trial: trial.suggest_categorical("n", [1, 10**400])),
+    ),
+    "a choice beyond all numbers, once more": (
+        rp.StudyError,
+        r"one of 'n' is 10000.* as a text",
+        lambda: searched_twice(lambda trial: trial.suggest_categorical("n", [1, 10**400])),
     ),
     "a range wider than all numbers around a queued value": (
         rp.StudyError,

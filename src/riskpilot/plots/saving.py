@@ -5,6 +5,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 
 from riskpilot.errors import PlotError
+from riskpilot.plots.drawing import DrawingError, draw
 from riskpilot.plots.pages import page_of, write_page
 from riskpilot.plots.style import with_theme
 
@@ -45,7 +46,8 @@ def save_figure(
     Raises
     ------
     PlotError
-        If the ending or the theme is not known, or what draws pictures is not installed.
+        If the ending or the theme is not known, what draws pictures is not installed, or it does
+        not answer.
     """
     path = Path(path)
     kind = path.suffix.lower().removeprefix(".")
@@ -57,26 +59,26 @@ def save_figure(
             f"A figure is written as .png, .svg, .pdf, .jpg, .webp or .html, but the file is "
             f"{path.name!r}. Give it one of these endings."
         )
+    size = {"width": width, "height": height or figure.layout.height or 500, "scale": scale}
     try:
-        height = height or figure.layout.height or 500
-        picture = shown.to_image(format=kind, width=width, height=height, scale=scale)
-    except Exception as error:
+        picture = draw(shown, {"format": kind, **size})
+    except DrawingError as error:
         raise _cannot_write(path, error) from error
     return write_page(path, picture, "figure")
 
 
-def _cannot_write(path: Path, error: Exception) -> Exception:
+def _cannot_write(path: Path, error: DrawingError) -> PlotError:
     """Make an error that names what is missing and the way to get it, where that is known."""
-    words_of_error = f"{type(error).__name__}: {error}".lower()
-    if "kaleido" in words_of_error and "chrome" not in words_of_error:
+    words_of_error = str(error).lower()
+    if "no module named" in words_of_error:
         lacks = "the package kaleido is missing. Install it: pip install 'riskpilot[figures]'"
-    elif "chrome" in words_of_error or "browser" in words_of_error:
+    elif "chromenotfound" in words_of_error:
         lacks = (
             "kaleido finds no Chrome or Chromium. Install one (apt install chromium), or name it "
             "in the environment: BROWSER_PATH=/path/to/chromium"
         )
     else:
-        return error
+        lacks = f"{error}. Try again"
     return PlotError(
         f"The picture {path.name!r} cannot be drawn: {lacks}; or write {path.stem}.html, which "
         f"needs neither."

@@ -1,5 +1,6 @@
 """Queued configurations: their values are checked as soon as an evaluation names their ranges."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import optuna
@@ -15,7 +16,7 @@ from riskpilot.common import canonical, plain_configs
 from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import as_number
 from riskpilot.study.kept.attributes import SAFE_KEY
-from riskpilot.study.space import check_ends, check_width, range_in_words
+from riskpilot.study.space import check_choices, check_ends, check_width, range_in_words
 from riskpilot.study.storages import AdaptedTrial, fixed_params, is_within
 
 # A number this share of an end beyond it is the end itself in single precision.
@@ -25,7 +26,8 @@ _ROUNDING = 1e-7
 class CheckedTrial(AdaptedTrial):
     """A trial that hands its evaluation no queued value that the parameter cannot take.
 
-    Ends of ranges that are too large for any number, such as 10**400, are refused by name.
+    Ends of ranges and choices that are too large for any number, such as 10**400, are refused by
+    name.
     """
 
     def suggest_float(
@@ -41,6 +43,12 @@ class CheckedTrial(AdaptedTrial):
         """Suggest a whole number, as Optuna does."""
         check_ends(name, low, high, int)
         return super().suggest_int(name, low, high, step=step, log=log)
+
+    def suggest_categorical(self, name: str, choices: Sequence[Any]) -> Any:
+        """Suggest one of the choices, as Optuna does; later trials compare them with the first."""
+        if len(choices):
+            check_choices(name, CategoricalDistribution(choices))
+        return super().suggest_categorical(name, choices)
 
     def queued_value(self, name: str, distribution: BaseDistribution, value: Any) -> Any:
         """Return a queued value as its parameter has it, or refuse it."""

@@ -73,7 +73,7 @@ class Rivals:
             known = [error if math.isfinite(error) else None for error in errors]
             return Stopped([guess.value for guess in guesses], known, n, k)
         if is_known_well(guesses, of_sample, self.known, n / k):
-            values, errors = zip(*guesses, strict=True)
+            values, errors = map(list, zip(*guesses, strict=True))
             return Foretold(values, errors, n, k)
         return None
 
