@@ -78,8 +78,13 @@ def counts_tell(patterns: npt.NDArray[Any]) -> bool:
     return bool(_log_orders(counts) + xlogy(counts, counts / counts.sum()).sum() < -_RARE)
 
 
-def overlap_tells(seen: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> bool:
+def overlap_tells(
+    seen: npt.NDArray[Any], fresh: npt.NDArray[Any], n_in_all: int | None = None
+) -> bool:
     """Say whether two samples share half of the smaller one, which others hardly would.
+
+    ``n_in_all``: how many examples a search was given, where ``seen`` are the first of these and
+    stand for all of them.
 
     Let two samples of k and of m independent examples be drawn from whatever two distributions. If
     k and m were Poisson numbers, each of the n examples that show a pattern would lie in the first
@@ -90,11 +95,12 @@ def overlap_tells(seen: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> bool:
     tells.
     """
     k, m = len(seen), len(fresh)
-    if 2 * found_in(seen, fresh) < min(k, m):
+    fewest = _fewest_shared(k, m, k if n_in_all is None else n_in_all)
+    if found_in(seen, fresh) < fewest:
         return False
     patterns, code = np.unique(np.concatenate([seen, fresh]), return_inverse=True)
     one, other = (np.bincount(part, minlength=len(patterns)) for part in (code[:k], code[k:]))
-    if 2 * np.minimum(one, other).sum() < min(k, m):
+    if np.minimum(one, other).sum() < fewest:
         return False
     n = (one + other).astype(np.float64)
     in_both = 1 - np.exp2(1 - n)
@@ -102,6 +108,17 @@ def overlap_tells(seen: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> bool:
     equal = np.where(n % 2 == 0, halved, 0.0)
     evidence = max(_evidence((one > 0) & (other > 0), in_both), _evidence(one == other, equal))
     return bool(evidence > _RARE + np.log(2) + 2 + np.log(k * m) / 2)
+
+
+def _fewest_shared(n: int, m: int, k: int) -> float:
+    """Return how many of the first n of k examples are shared where half of all are.
+
+    Where m examples share half of the smaller sample with all k, in any order, the first n have
+    fewer than these once in some 700 times.
+    """
+    half = min(k, m) / 2
+    deviation = np.sqrt(n * half / k * (1 - half / k) * (1 - n / k))
+    return float(n * half / k - 3 * deviation)
 
 
 def found_in(seen: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> int:

@@ -22,6 +22,7 @@ from riskpilot.losses import (
     check_order,
     check_unseen,
     check_unseen_ids,
+    depths_of,
     parted,
     patterns_of,
     refuse_shared,
@@ -29,6 +30,7 @@ from riskpilot.losses import (
 from riskpilot.selection import FrozenPlan
 from riskpilot.study.as_tables import validation_table
 from riskpilot.study.kept.earlier import earlier_of
+from riskpilot.study.kept.foretold import n_evaluated_of
 from riskpilot.study.kept.seen_ids import seen_ids
 from riskpilot.study.labels.kept import Batch
 from riskpilot.study.questions.asking import Settled
@@ -40,13 +42,16 @@ class Searched:
 
     ``validation``: their losses, or their sums alone; ``ids``: theirs and those of the studies
     before, where known; ``digests``: by risk, of validation losses of the study that this one was
-    started from; ``read``: returns the losses of the candidates, as they were given, by risk.
+    started from; ``read``: returns the losses of the candidates, as they were given, by risk;
+    ``evaluated``: on how many of its first examples each candidate was evaluated, where losses of
+    others are foretold.
     """
 
     validation: ValidationLosses
     ids: TextArray | None
     digests: Mapping[str, Collection[str]]
     read: Callable[[], Mapping[str, Array]]
+    evaluated: Sequence[int]
 
     def check_fresh(self, fresh: FreshScores | None) -> None:
         """Refuse fresh examples of a judge by which the search went: the candidates were chosen
@@ -87,13 +92,23 @@ class Searched:
         if not passed.any() or not set(names) <= self.read().keys():
             return
         for n in np.unique(progress.labels[passed]).tolist():
-            rows = np.flatnonzero(progress.labels >= n)
-            seen, fresh = (
-                patterns_of((table[name][row] for name in names for row in rows), by_range=False)
-                for table in (self.read(), progress.table)
-            )
-            check_order(seen, fresh[:n])
-            refuse_shared(seen, fresh[:n], " and ".join(map(repr, names)))
+            labelled = np.flatnonzero(progress.labels >= n).tolist()
+            for depth in depths_of(self.evaluated[row] for row in labelled):
+                rows = [row for row in labelled if self.evaluated[row] >= depth]
+                self._check_rows(progress, rows, depth, n)
+
+    def _check_rows(self, progress: Progress, rows: Sequence[int], depth: int, n: int) -> None:
+        """Refuse the first n labels of some candidates, where the search has seen their losses.
+
+        ``depth``: on how many of its first examples each of them was evaluated.
+        """
+        names = progress.plan.problem.names
+        seen, fresh = (
+            patterns_of((table[name][row][:size] for name in names for row in rows), by_range=False)
+            for table, size in ((self.read(), depth), (progress.table, n))
+        )
+        check_order(seen, fresh)
+        refuse_shared(seen, fresh, " and ".join(map(repr, names)), self.validation.n_examples)
 
 
 def searched_by(source: Settled | FrozenPlan, study: optuna.Study | None) -> Searched:
@@ -101,13 +116,15 @@ def searched_by(source: Settled | FrozenPlan, study: optuna.Study | None) -> Sea
     order = source.question.plan.order
     if isinstance(source, FrozenPlan):
         given = {n: v[list(order)] for n, v in source.given.items() if n in source.problem.names}
-        return Searched(source.validation, source.ids, {}, lambda: given)
+        whole = [source.validation.n_examples] * len(order)
+        return Searched(source.validation, source.ids, {}, lambda: given, whole)
     assert study is not None
     earlier = earlier_of(study)
     digests = {} if earlier is None else earlier.digests
     trials = [source.trials[row] for row in order]
     read = cache(lambda: _validation(study, trials))
-    return Searched(source.validation, seen_ids(study), digests, read)
+    evaluated = [n_evaluated_of(trial, source.validation.n_examples) for trial in trials]
+    return Searched(source.validation, seen_ids(study), digests, read, evaluated)
 
 
 def _validation(study: optuna.Study, trials: Sequence[FrozenTrial]) -> dict[str, Array]:
