@@ -205,3 +205,41 @@ def test_of_many_numbers_of_evaluated_examples_a_few_are_compared():
     assert depths_of([600, 100, 100]) == [100, 600]
     assert depths_of([300]) == [300]
     assert depths_of(range(50, 650, 50)) == [50, 250, 400, 600]
+
+
+@pytest.mark.parametrize("links", [1, 2])
+@pytest.mark.parametrize("part", ["in their order", "shuffled", "half of them"])
+def test_a_later_study_does_not_calibrate_on_what_a_race_evaluated(part, links, tmp_path):
+    place = {"storage": str(tmp_path / "study.log")}
+    study = raced("real", HARD, study_name="0", **place)
+    fresh, other = np.random.default_rng(5).random((2, K))
+    if links == 2:
+        study = again(fresh, other, study, study_name="1", **place)
+    rp.select(again(other, fresh, study, study_name="honest", **place))
+    with pytest.raises(rp.LeakageError, match="validation losses of the study that this one was"):
+        rp.select(again(other, taken(part, "real"), study, study_name="2", **place))
+
+
+def again(seen, calibration, earlier, **settings):
+    """Search once more, where a race had ended the evaluations."""
+    ended = [trial.params["x"] for trial in complete(earlier) if foretold_of(trial) is not None]
+    study = rp.create_study(PROBLEM, seed=1, warm_start=earlier, **settings)
+
+    def evaluate(trial):
+        x = trial.suggest_int("x", 0, N)
+        sealed = {"error": losses("real", x, calibration)} if trial.number < 3 else None
+        return rp.Evaluation({"error": losses("real", x, seen), "cost": float(N - x)}, sealed)
+
+    for x in ended[:3]:
+        study.enqueue_trial({"x": x})
+    study.optimize(rp.objective(study, evaluate), n_trials=3)
+    return study
+
+
+def test_honest_later_studies_of_races_are_not_refused(kind):
+    for seed in range(4):
+        rng = np.random.default_rng([6, seed])
+        shape = (4, K) if kind == "real" else (4, N + 1, K)
+        first, sealed, seen, fresh = rng.random(shape)
+        earlier = raced(kind, first, sealed, seed=seed)
+        rp.select(raced(kind, seen, fresh, seed=seed, warm_start=earlier))

@@ -53,6 +53,7 @@ from riskpilot.losses.leakage import (
     digest_in_any_order,
     refuse_shared,
     same_sums,
+    sketch_of_row,
 )
 from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
@@ -60,6 +61,7 @@ from riskpilot.losses.ranges import as_given
 from riskpilot.losses.risk_losses import RiskLosses, summary_of
 from riskpilot.losses.same_sample import (
     Patterns,
+    Sketch,
     counts_tell,
     order_tells,
     orders_of,
@@ -99,6 +101,7 @@ __all__ = [
     "Patterns",
     "RiskLosses",
     "Seen",
+    "Sketch",
     "TextArray",
     "ValidationLosses",
     "as_given",
@@ -148,6 +151,7 @@ __all__ = [
     "same_number",
     "same_sums",
     "score_name",
+    "sketch_of_row",
     "some_labels",
     "summary_of",
     "text_array",

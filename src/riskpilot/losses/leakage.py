@@ -17,12 +17,14 @@ from riskpilot.losses.risk_losses import RiskLosses
 from riskpilot.losses.same_sample import (
     NO_PATTERN,
     Patterns,
+    Sketch,
     counts_tell,
     found_in,
     order_tells,
     orders_of,
     overlap_tells,
     patterns_of,
+    sketch_of,
     with_row,
 )
 from riskpilot.losses.splits import CalibrationLosses, ValidationLosses
@@ -244,22 +246,46 @@ def digest_in_any_order(losses: RiskLosses, row: int) -> str | None:
     return digest_of_bytes(b"in any order", np.sort(patterns).astype("<u8").tobytes()).hex()
 
 
-def check_unseen(calibration: CalibrationLosses, seen: Mapping[str, Collection[str]]) -> None:
+def sketch_of_row(losses: RiskLosses, n_evaluated: int) -> Sketch:
+    """Keep what tells the first losses of one configuration, those that were evaluated."""
+    evaluated = losses.unit_rows([0])[0][:n_evaluated]
+    return sketch_of(patterns_of([evaluated], by_range=False), losses.n_examples)
+
+
+def check_unseen(
+    calibration: CalibrationLosses,
+    seen: Mapping[str, Collection[str]],
+    evaluated: Mapping[str, Sequence[Sketch]],
+) -> None:
     """Refuse calibration losses that an earlier study searched by, in whatever order.
 
     ``seen``: by risk, the digests of the validation losses of the earlier study's configurations,
-    in their order and, as `digest_in_any_order` computes them, in any.
+    in their order and, as `digest_in_any_order` computes them, in any; ``evaluated``: by risk, what
+    is kept of configurations whose evaluation was ended.
     """
     for name, digests in seen.items():
         losses = calibration.risks[name]
         in_order = any(row.hex() in digests for row in losses.row_digests)
         in_any = (digest_in_any_order(losses, i) for i in range(len(losses.row_digests)))
-        if (in_order and not _could_coincide(losses)) or any(one in digests for one in in_any):
+        if (
+            (in_order and not _could_coincide(losses))
+            or any(one in digests for one in in_any)
+            or _is_sketched(losses, evaluated.get(name, ()))
+        ):
             raise LeakageError(
                 f"Calibration examples must not have been seen by the search, but the losses of "
                 f"{name!r} are validation losses of the study that this one was started from, or "
                 f"of a study before it. Calibrate on other examples, or leave warm_start out."
             )
+
+
+def _is_sketched(losses: RiskLosses, evaluated: Sequence[Sketch]) -> bool:
+    """Say whether the losses of some configuration are those that were evaluated of another one."""
+    if not evaluated or losses.values is None:
+        return False
+    rows = _each_row([losses], range(len(losses.row_digests)))
+    patterns = (patterns_of([row], by_range=False) for row in rows)
+    return any(sketch.shows(fresh) for fresh in patterns for sketch in evaluated)
 
 
 def check_unseen_ids(ids: TextArray | None, seen: TextArray | None, what: str) -> None:

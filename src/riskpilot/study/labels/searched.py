@@ -1,6 +1,6 @@
 """What a search has looked at: no label, and no fresh example of a judge, is of it."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -29,7 +29,7 @@ from riskpilot.losses import (
 )
 from riskpilot.selection import FrozenPlan
 from riskpilot.study.as_tables import validation_table
-from riskpilot.study.kept.earlier import earlier_of
+from riskpilot.study.kept.earlier import Earlier, earlier_of
 from riskpilot.study.kept.foretold import n_evaluated_of
 from riskpilot.study.kept.seen_ids import seen_ids
 from riskpilot.study.labels.kept import Batch
@@ -41,15 +41,15 @@ class Searched:
     """The validation examples by which candidates were found.
 
     ``validation``: their losses, or their sums alone; ``ids``: theirs and those of the studies
-    before, where known; ``digests``: by risk, of validation losses of the study that this one was
-    started from; ``read``: returns the losses of the candidates, as they were given, by risk;
+    before, where known; ``earlier``: what is known of the study that this one was started
+    from; ``read``: returns the losses of the candidates, as they were given, by risk;
     ``evaluated``: on how many of its first examples each candidate was evaluated, where losses of
     others are foretold.
     """
 
     validation: ValidationLosses
     ids: TextArray | None
-    digests: Mapping[str, Collection[str]]
+    earlier: Earlier | None
     read: Callable[[], Mapping[str, Array]]
     evaluated: Sequence[int]
 
@@ -77,11 +77,12 @@ class Searched:
     def check_labels(self, progress: Progress) -> None:
         """Refuse labels that are the examples by which this study searched, or an earlier one."""
         self._check_passed(progress, progress.passed)
-        if not self.digests:
+        earlier = self.earlier
+        if earlier is None:
             return
         for position, n in enumerate(map(int, progress.labels)):
             if n:
-                check_unseen(_losses(progress, position, n), self.digests)
+                check_unseen(_losses(progress, position, n), earlier.digests, earlier.evaluated)
 
     def _check_passed(self, progress: Progress, passed: BoolArray) -> None:
         """Refuse the labels by which candidates passed, where the search has seen their losses.
@@ -117,14 +118,13 @@ def searched_by(source: Settled | FrozenPlan, study: optuna.Study | None) -> Sea
     if isinstance(source, FrozenPlan):
         given = {n: v[list(order)] for n, v in source.given.items() if n in source.problem.names}
         whole = [source.validation.n_examples] * len(order)
-        return Searched(source.validation, source.ids, {}, lambda: given, whole)
+        return Searched(source.validation, source.ids, None, lambda: given, whole)
     assert study is not None
     earlier = earlier_of(study)
-    digests = {} if earlier is None else earlier.digests
     trials = [source.trials[row] for row in order]
     read = cache(lambda: _validation(study, trials))
     evaluated = [n_evaluated_of(trial, source.validation.n_examples) for trial in trials]
-    return Searched(source.validation, seen_ids(study), digests, read, evaluated)
+    return Searched(source.validation, seen_ids(study), earlier, read, evaluated)
 
 
 def _validation(study: optuna.Study, trials: Sequence[FrozenTrial]) -> dict[str, Array]:
