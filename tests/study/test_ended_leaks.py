@@ -1,11 +1,14 @@
 """What a race had evaluated certifies nothing: foretold losses hide no examples of the search."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import riskpilot as rp
 from riskpilot.losses import depths_of, overlap_tells
 from riskpilot.study.kept.foretold import foretold_of
+from riskpilot.study.labels.resuming import frozen_copy
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.35)], minimize="cost")
 K, N, BLOCK = 600, 39, 50
@@ -141,6 +144,34 @@ def test_labels_are_no_examples_of_a_race(kind, fresh):
     else:
         with pytest.raises(rp.LeakageError, match=TOLD):
             label()
+
+
+def test_a_copy_of_a_calibration_knows_what_a_race_evaluated(kind, tmp_path):
+    study = raced(kind, samples(kind)[0])
+    path = rp.Calibration(study, horizon=K).save(tmp_path / "labels.npz")
+    order = SHUFFLED if kind == "real" else np.arange(K)
+    for sample, refused in zip(samples(kind), (True, False), strict=True):
+        copy = rp.Calibration.load(path)
+        configs = [config["x"] for config in copy.candidates]
+        table = np.array([losses(kind, x, sample[..., order]) for x in configs])
+        if refused:
+            with pytest.raises(rp.LeakageError, match="seen by the search"):
+                copy.add({"error": table[:, :-1]})
+        else:
+            copy.add({"error": table})
+            assert copy.select().config is not None
+
+
+def test_a_copy_whose_numbers_of_examples_were_changed_is_refused(tmp_path):
+    study = raced("real", HARD)
+    calibration = rp.Calibration(study, horizon=K)
+    frozen = frozen_copy(study, calibration._settled)
+    for evaluated in (np.array([0.5]), frozen.evaluated[1:], frozen.evaluated * 100):
+        calibration = rp.Calibration(replace(frozen, evaluated=frozen.evaluated), horizon=K)
+        calibration._frozen = replace(frozen, evaluated=evaluated)
+        path = calibration.save(tmp_path / "labels.npz")
+        with pytest.raises(rp.CertificateError, match="not in whole numbers"):
+            rp.Calibration.load(path)
 
 
 def test_fresh_validation_losses_do_not_hide_the_examples_of_a_race(study, kind):

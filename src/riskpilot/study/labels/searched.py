@@ -117,8 +117,10 @@ def searched_by(source: Settled | FrozenPlan, study: optuna.Study | None) -> Sea
     order = source.question.plan.order
     if isinstance(source, FrozenPlan):
         given = {n: v[list(order)] for n, v in source.given.items() if n in source.problem.names}
-        whole = [source.validation.n_examples] * len(order)
-        return Searched(source.validation, source.ids, None, lambda: given, whole)
+        whole = np.full(source.validation.n_configs, source.validation.n_examples)
+        known = whole if source.evaluated is None else source.evaluated
+        evaluated = known[list(order)].tolist()
+        return Searched(source.validation, source.ids, None, lambda: given, evaluated)
     assert study is not None
     earlier = earlier_of(study)
     trials = [source.trials[row] for row in order]
