@@ -41,15 +41,19 @@ from riskpilot.losses.labels import (
 )
 from riskpilot.losses.leakage import (
     check_disjoint,
+    check_evaluated,
+    check_evaluated_by_row,
     check_fresh,
     check_memory,
     check_order,
     check_overlap_by_row,
     check_unseen,
     check_unseen_ids,
+    depths_of,
     digest_in_any_order,
     refuse_shared,
     same_sums,
+    sketch_of_row,
 )
 from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
@@ -57,6 +61,7 @@ from riskpilot.losses.ranges import as_given
 from riskpilot.losses.risk_losses import RiskLosses, summary_of
 from riskpilot.losses.same_sample import (
     Patterns,
+    Sketch,
     counts_tell,
     order_tells,
     orders_of,
@@ -96,12 +101,15 @@ __all__ = [
     "Patterns",
     "RiskLosses",
     "Seen",
+    "Sketch",
     "TextArray",
     "ValidationLosses",
     "as_given",
     "as_read",
     "calibration_losses",
     "check_disjoint",
+    "check_evaluated",
+    "check_evaluated_by_row",
     "check_free",
     "check_fresh",
     "check_judged",
@@ -113,6 +121,7 @@ __all__ = [
     "check_unseen",
     "check_unseen_ids",
     "counts_tell",
+    "depths_of",
     "digest_in_any_order",
     "digest_of_labels",
     "digest_of_numbers",
@@ -142,6 +151,7 @@ __all__ = [
     "same_number",
     "same_sums",
     "score_name",
+    "sketch_of_row",
     "some_labels",
     "summary_of",
     "text_array",

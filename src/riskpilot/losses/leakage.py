@@ -17,18 +17,21 @@ from riskpilot.losses.risk_losses import RiskLosses
 from riskpilot.losses.same_sample import (
     NO_PATTERN,
     Patterns,
+    Sketch,
     counts_tell,
     found_in,
     order_tells,
     orders_of,
     overlap_tells,
     patterns_of,
+    sketch_of,
     with_row,
 )
 from riskpilot.losses.splits import CalibrationLosses, ValidationLosses
 from riskpilot.statistics import GroupSummary
 
 _ROWS_COMPARED = 50  # configurations; more of them hardly make an example's losses more telling
+_DEPTHS = 4  # numbers of first examples at which the trials of a race are compared
 
 
 def check_disjoint(
@@ -89,13 +92,22 @@ def _check_reordered(
         orders = list(product(orders_of(ids.validation), orders_of(ids.calibration)))
     for names, mine, theirs in _patterns(validation, calibration, rows):
         in_an_order = any(np.array_equal(mine[v], theirs[c]) for v, c in orders)
-        in_any = np.array_equal(np.sort(mine), np.sort(theirs))
-        if (in_an_order and order_tells(mine)) or (in_any and counts_tell(mine)):
-            raise LeakageError(
-                f"Validation and calibration must not share examples, but the losses of {names} "
-                f"are the same {len(mine)} in both, in another order. Split the data once, before "
-                f"anything is trained or chosen, and pass each part where it belongs."
-            )
+        if (in_an_order and order_tells(mine)) or _same_in_any_order(mine, theirs):
+            raise _reordered(mine, names)
+
+
+def _same_in_any_order(mine: Patterns, theirs: Patterns) -> bool:
+    """Tell whether two samples show the same patterns, which others hardly would."""
+    return np.array_equal(np.sort(mine), np.sort(theirs)) and counts_tell(mine)
+
+
+def _reordered(mine: Patterns, names: str) -> LeakageError:
+    """Make the error that the losses of risks are those of validation examples, reordered."""
+    return LeakageError(
+        f"Validation and calibration must not share examples, but the losses of {names} "
+        f"are the same {len(mine)} in both, in another order. Split the data once, before "
+        f"anything is trained or chosen, and pass each part where it belongs."
+    )
 
 
 def _check_overlap(
@@ -119,6 +131,54 @@ def check_overlap_by_row(seen: Iterable[ValidationLosses], calibration: Calibrat
             other = calibration.risks[name].unit_rows([place])[0]
             theirs = with_row(theirs, other, by_range=False)
     refuse_shared(mine, theirs, " and ".join(map(repr, calibration.risks)))
+
+
+def depths_of(evaluated: Iterable[int]) -> list[int]:
+    """Choose the numbers of first examples at which trials are compared, with the fewest and most.
+
+    ``evaluated``: on how many of its first examples each trial was evaluated.
+    """
+    every = sorted(set(evaluated))
+    chosen = np.linspace(0, len(every) - 1, min(len(every), _DEPTHS)).round().astype(int)
+    return [every[place] for place in chosen]
+
+
+def check_evaluated_by_row(
+    seen: Iterable[ValidationLosses], evaluated: Sequence[int], calibration: CalibrationLosses
+) -> None:
+    """Refuse calibration losses that are those of examples on which trials were evaluated.
+
+    ``seen``: the validation losses of one configuration after the other, of which the first
+    ``evaluated`` are not foretold. All that were evaluated on n examples form a table of n.
+    """
+    names = " and ".join(map(repr, calibration.risks))
+    depths = depths_of(evaluated)
+    mine, theirs = ([NO_PATTERN] * len(depths) for _ in range(2))
+    n_rows, n_in_all = [0] * len(depths), 0
+    for place, (losses, known) in enumerate(zip(seen, evaluated, strict=True)):
+        n_in_all = losses.n_examples
+        fits = [i for i, n in enumerate(depths) if n <= known and n_rows[i] < _ROWS_COMPARED]
+        for name, part in losses.risks.items():
+            row, other = part.unit_rows([0])[0], calibration.risks[name].unit_rows([place])[0]
+            check_order(*(patterns_of([each], by_range=False) for each in (row[:known], other)))
+            for i in fits:
+                mine[i] = with_row(mine[i], row[: depths[i]], by_range=False)
+                theirs[i] = with_row(theirs[i], other, by_range=False)
+        for i in fits:
+            n_rows[i] += 1
+    for one, other in zip(mine, theirs, strict=True):
+        check_evaluated(one, other, n_in_all, names)
+
+
+def check_evaluated(seen: Patterns, fresh: Patterns, n_in_all: int, names: str) -> None:
+    """Refuse examples that are, or half of which are, those of which a search saw the first ones.
+
+    ``seen``: the patterns of the first of ``n_in_all`` examples; ``names``: of the risks.
+    """
+    check_order(seen, fresh)
+    if _same_in_any_order(seen, fresh):
+        raise _reordered(seen, names)
+    refuse_shared(seen, fresh, names, n_in_all)
 
 
 def _patterns(
@@ -155,12 +215,12 @@ def check_order(seen: Patterns, fresh: Patterns) -> None:
         )
 
 
-def refuse_shared(seen: Patterns, fresh: Patterns, names: str) -> None:
+def refuse_shared(seen: Patterns, fresh: Patterns, names: str, n_in_all: int | None = None) -> None:
     """Refuse examples half of which show the patterns of losses of examples that a search saw.
 
-    ``names``: of the risks, for the message.
+    ``names``: of the risks, for the message; ``n_in_all``: see `overlap_tells`.
     """
-    if overlap_tells(seen, fresh):
+    if overlap_tells(seen, fresh, n_in_all):
         shared = found_in(seen, fresh)
         raise LeakageError(
             f"Calibration examples must not have been seen by the search, but {shared:,} of "
@@ -186,22 +246,46 @@ def digest_in_any_order(losses: RiskLosses, row: int) -> str | None:
     return digest_of_bytes(b"in any order", np.sort(patterns).astype("<u8").tobytes()).hex()
 
 
-def check_unseen(calibration: CalibrationLosses, seen: Mapping[str, Collection[str]]) -> None:
+def sketch_of_row(losses: RiskLosses, n_evaluated: int) -> Sketch:
+    """Keep what tells the first losses of one configuration, those that were evaluated."""
+    evaluated = losses.unit_rows([0])[0][:n_evaluated]
+    return sketch_of(patterns_of([evaluated], by_range=False), losses.n_examples)
+
+
+def check_unseen(
+    calibration: CalibrationLosses,
+    seen: Mapping[str, Collection[str]],
+    evaluated: Mapping[str, Sequence[Sketch]],
+) -> None:
     """Refuse calibration losses that an earlier study searched by, in whatever order.
 
     ``seen``: by risk, the digests of the validation losses of the earlier study's configurations,
-    in their order and, as `digest_in_any_order` computes them, in any.
+    in their order and, as `digest_in_any_order` computes them, in any; ``evaluated``: by risk, what
+    is kept of configurations whose evaluation was ended.
     """
     for name, digests in seen.items():
         losses = calibration.risks[name]
         in_order = any(row.hex() in digests for row in losses.row_digests)
         in_any = (digest_in_any_order(losses, i) for i in range(len(losses.row_digests)))
-        if (in_order and not _could_coincide(losses)) or any(one in digests for one in in_any):
+        if (
+            (in_order and not _could_coincide(losses))
+            or any(one in digests for one in in_any)
+            or _is_sketched(losses, evaluated.get(name, ()))
+        ):
             raise LeakageError(
                 f"Calibration examples must not have been seen by the search, but the losses of "
                 f"{name!r} are validation losses of the study that this one was started from, or "
                 f"of a study before it. Calibrate on other examples, or leave warm_start out."
             )
+
+
+def _is_sketched(losses: RiskLosses, evaluated: Sequence[Sketch]) -> bool:
+    """Say whether the losses of some configuration are those that were evaluated of another one."""
+    if not evaluated or losses.values is None:
+        return False
+    rows = _each_row([losses], range(len(losses.row_digests)))
+    patterns = (patterns_of([row], by_range=False) for row in rows)
+    return any(sketch.shows(fresh) for fresh in patterns for sketch in evaluated)
 
 
 def check_unseen_ids(ids: TextArray | None, seen: TextArray | None, what: str) -> None:

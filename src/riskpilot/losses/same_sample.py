@@ -1,7 +1,9 @@
 """Whether two tables of losses are of the same examples, or of many of the same."""
 
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ Patterns = npt.NDArray[np.uint64]
 NO_PATTERN: Patterns = np.zeros(1, dtype=np.uint64)  # what stands for no row
 _RARE = np.log(1e9)  # what happens less often than once in 10^9 times is taken for no accident
 _STAKE = 3.0  # the logarithm of what a bet on an event returns; any number makes it a fair one
+_IN_SKETCH = 150  # examples; fewer shared ones tell
 _DIGITS = re.compile("([0-9]+)")
 
 
@@ -78,8 +81,13 @@ def counts_tell(patterns: npt.NDArray[Any]) -> bool:
     return bool(_log_orders(counts) + xlogy(counts, counts / counts.sum()).sum() < -_RARE)
 
 
-def overlap_tells(seen: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> bool:
+def overlap_tells(
+    seen: npt.NDArray[Any], fresh: npt.NDArray[Any], n_in_all: int | None = None
+) -> bool:
     """Say whether two samples share half of the smaller one, which others hardly would.
+
+    ``n_in_all``: how many examples a search was given, where ``seen`` are the first of these and
+    stand for all of them.
 
     Let two samples of k and of m independent examples be drawn from whatever two distributions. If
     k and m were Poisson numbers, each of the n examples that show a pattern would lie in the first
@@ -90,11 +98,12 @@ def overlap_tells(seen: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> bool:
     tells.
     """
     k, m = len(seen), len(fresh)
-    if 2 * found_in(seen, fresh) < min(k, m):
+    fewest = _fewest_shared(k, m, k if n_in_all is None else n_in_all)
+    if found_in(seen, fresh) < fewest:
         return False
     patterns, code = np.unique(np.concatenate([seen, fresh]), return_inverse=True)
     one, other = (np.bincount(part, minlength=len(patterns)) for part in (code[:k], code[k:]))
-    if 2 * np.minimum(one, other).sum() < min(k, m):
+    if np.minimum(one, other).sum() < fewest:
         return False
     n = (one + other).astype(np.float64)
     in_both = 1 - np.exp2(1 - n)
@@ -104,12 +113,73 @@ def overlap_tells(seen: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> bool:
     return bool(evidence > _RARE + np.log(2) + 2 + np.log(k * m) / 2)
 
 
+def _fewest_shared(n: int, m: int, k: int) -> float:
+    """Return how many of the first n of k examples are shared where half of all are.
+
+    Where m examples share half of the smaller sample with all k, in any order, the first n have
+    fewer than these once in some 700 times.
+    """
+    half = min(k, m) / 2
+    deviation = np.sqrt(n * half / k * (1 - half / k) * (1 - n / k))
+    return float(n * half / k - 3 * deviation)
+
+
 def found_in(seen: npt.NDArray[Any], fresh: npt.NDArray[Any]) -> int:
     """Count the fresh examples whose patterns a sample that was seen shows, in little memory."""
     known = np.sort(seen)
     places = np.searchsorted(known, fresh)
     places[places == len(known)] = 0
     return int((known[places] == fresh).sum())
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """What is kept of the losses of an evaluation that was ended, to know its examples again.
+
+    ``n_evaluated`` of ``n_examples`` were evaluated; ``in_order``: the digest of their patterns;
+    None where others could well show these in this order; ``patterns``: those of some of them,
+    in 32 bits and sorted.
+    """
+
+    n_evaluated: int
+    n_examples: int
+    in_order: str | None
+    patterns: npt.NDArray[np.uint32]
+
+    def shows(self, fresh: Patterns) -> bool:
+        """Say whether fresh examples are those evaluated, or many of them, in whatever order."""
+        n = self.n_evaluated
+        if self.in_order is not None and len(fresh) >= n and _digest(fresh[:n]) == self.in_order:
+            return True
+        some = _some(fresh, n)
+        if not (len(self.patterns) and len(some)):
+            return False
+        of_all = round(len(self.patterns) * self.n_examples / n)
+        return overlap_tells(self.patterns, some, of_all)
+
+
+def sketch_of(evaluated: Patterns, n_examples: int) -> Sketch:
+    """Keep what tells the first examples of an evaluation, ``n_examples`` long, from others.
+
+    Which of their patterns are kept hangs on the patterns alone, so that of another sample the same
+    ones are looked at.
+    """
+    n = len(evaluated)
+    in_order = _digest(evaluated) if order_tells(evaluated) else None
+    some = _some(evaluated, n)
+    # Many examples with the same pattern tell nothing, and are not kept.
+    return Sketch(n, n_examples, in_order, some if len(some) <= 2 * _IN_SKETCH else some[:0])
+
+
+def _some(patterns: Patterns, n: int) -> npt.NDArray[np.uint32]:
+    """Return those patterns of which about as many as a sketch holds are expected among n."""
+    short = (patterns >> np.uint64(32)).astype(np.uint32)
+    return np.sort(short[short < 2**32 * min(1.0, _IN_SKETCH / n)])
+
+
+def _digest(patterns: Patterns) -> str:
+    """Compute the digest of patterns in their order."""
+    return hashlib.sha256(patterns.astype("<u8").tobytes()).hexdigest()
 
 
 def _evidence(found: npt.NDArray[np.bool_], chance: npt.NDArray[np.float64]) -> float:

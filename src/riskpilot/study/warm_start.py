@@ -1,6 +1,7 @@
 """A study that is started from an earlier one: what is read of it, and what is tried first."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ from optuna.trial import FrozenTrial
 from riskpilot.common import plain_configs
 from riskpilot.errors import StudyError, shown
 from riskpilot.guarantee import non_dominated, region_of
-from riskpilot.losses import digest_in_any_order, validation_losses
+from riskpilot.losses import digest_in_any_order, sketch_of_row, validation_losses
 from riskpilot.problem import Problem
 from riskpilot.search import best_rows, values_and_variances
 from riskpilot.study.kept.attributes import problem_of, settings_of
-from riskpilot.study.kept.earlier import earlier_of
+from riskpilot.study.kept.earlier import earlier_of, sketch_to_json
+from riskpilot.study.kept.foretold import foretold_of
 from riskpilot.study.kept.records import record_of, validation_of
 from riskpilot.study.kept.seen_ids import seen_ids
 from riskpilot.study.kept.trial_losses import read_validation
@@ -26,6 +28,8 @@ from riskpilot.study.space import range_in_words
 _MOST = 100
 # So many digests of validation losses are kept of the studies before it, the latest first.
 _MOST_BEFORE = 200
+# So many sketches are kept of evaluations that races ended, and of those of the studies before.
+_MOST_SKETCHES = 20
 # At most so many configurations that were best in the earlier study are tried first.
 _MOST_FIRST = 4
 
@@ -87,12 +91,36 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
         "ids": seen_ids(earlier),
         "first": [],
     }
+    chosen = [done.trials[row] for row in rows]
     if problem.has_open_limits:
-        return content
+        return {**content, **_evaluated(earlier, before, chosen)}
     m = n_calibration_of(done.records, settings_of(earlier).get("n_calibration"))
     n_first = min(2 ** (len(space) - 1), _MOST_FIRST)  # more parameters, more ways to be good
     first = best_rows(values[rows], region_of(validation, m), n_first)
+    # Those that are tried first come first: a later study is sure to have losses of theirs.
+    chosen = [*(chosen[row] for row in first), *(t for i, t in enumerate(chosen) if i not in first)]
+    content |= _evaluated(earlier, before, chosen)
     return {**content, "first": [configs[row] for row in first]}
+
+
+def _evaluated(
+    earlier: optuna.Study, problem: Problem, trials: Sequence[FrozenTrial]
+) -> dict[str, Any]:
+    """Keep what tells the examples on which trials were evaluated that a race ended, by risk.
+
+    Nothing is kept where neither the study nor one before it has such a trial.
+    """
+    known = earlier_of(earlier)
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in problem.names}
+    notes = [(trial, foretold_of(trial)) for trial in trials]
+    for trial, note in [(t, note) for t, note in notes if note is not None][:_MOST_SKETCHES]:
+        with suppress(StudyError):  # its losses may no longer be at hand
+            losses = validation_losses(problem, read_validation(earlier, problem, trial))
+            for name, part in losses.risks.items():
+                found[name].append(sketch_to_json(sketch_of_row(part, note.n_evaluated)))
+    for name, sketches in ({} if known is None else known.evaluated).items():
+        found[name] += map(sketch_to_json, sketches[:_MOST_SKETCHES])
+    return {"evaluated": found} if any(found.values()) else {}
 
 
 def _differing_settings(before: Problem, now: Problem) -> str:

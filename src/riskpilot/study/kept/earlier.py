@@ -12,6 +12,7 @@ import optuna
 from optuna.distributions import BaseDistribution
 
 from riskpilot.common import (
+    Shape,
     ShapeError,
     anything,
     digest,
@@ -22,9 +23,11 @@ from riskpilot.common import (
     real,
     record,
     text,
+    whole,
 )
 from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import StudyError, shown
+from riskpilot.losses import Sketch
 from riskpilot.search import Observations, Surrogate, cut_at, fit_model, penalty_line
 from riskpilot.study.kept.attributes import as_written, attributes_of, changed
 from riskpilot.study.questions.stored_space import space_from_json
@@ -34,17 +37,21 @@ EARLIER_KEY = "riskpilot:earlier"
 # Values are alike that differ by at most this share of what they differ by between evaluations.
 _ALIKE = 0.3
 
-_EARLIER = record(
-    study=text,
-    space=mapping_of(anything),
-    configs=list_of(mapping_of(anything)),
-    first=list_of(mapping_of(anything)),
-    values=list_of(list_of(real)),
-    variances=list_of(list_of(optional(real))),
-    digests=mapping_of(list_of(digest)),
-    ids=optional(record(id=text, sha256=digest)),
-    digest=digest,
-)
+_SHAPES: dict[str, Shape] = {
+    "study": text,
+    "space": mapping_of(anything),
+    "configs": list_of(mapping_of(anything)),
+    "first": list_of(mapping_of(anything)),
+    "values": list_of(list_of(real)),
+    "variances": list_of(list_of(optional(real))),
+    "digests": mapping_of(list_of(digest)),
+    "ids": optional(record(id=text, sha256=digest)),
+    "digest": digest,
+}
+_SKETCH = record(n=whole(1), k=whole(1), in_order=optional(digest), patterns=text)
+_EARLIER = record(**_SHAPES)
+# Of a study with races, sketches are kept of the evaluations that were ended.
+_EARLIER_RACE = record(**_SHAPES, evaluated=mapping_of(list_of(_SKETCH)))
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,8 @@ class Earlier:
     ``values``, (n, c + 1), and the ``variances`` of their noise, NaN where it is not known;
     ``first``: those to be tried first, as long as the earlier study is not seen to mislead;
     ``digests``: those of their validation losses, by risk, and of the studies that it was itself
-    started from; ``ids``: where the ids of the validation examples of all these are, if known.
+    started from; ``ids``: where the ids of the validation examples of all these are, if known;
+    ``evaluated``: what is kept of evaluations that races ended, by risk.
     """
 
     study: str
@@ -66,6 +74,7 @@ class Earlier:
     variances: FloatArray
     digests: Mapping[str, Collection[str]]
     ids: Mapping[str, str] | None
+    evaluated: Mapping[str, Sequence[Sketch]]
 
     @cached_property
     def points(self) -> FloatArray:
@@ -164,14 +173,34 @@ def _read(study: optuna.Study) -> Earlier | None:
     if stored is None:
         return None
     try:
-        content = as_written(stored, _EARLIER)
+        content = as_written(stored, _EARLIER_RACE if "evaluated" in stored else _EARLIER)
         content["space"] = space_from_json(content["space"])
+        content["evaluated"] = {
+            name: [_sketch_from_json(one) for one in found]
+            for name, found in content.get("evaluated", {}).items()
+        }
     except (ShapeError, LookupError, TypeError, ValueError) as error:
         raise changed(study, "warm start", error) from error
     values = np.array(content["values"], dtype=np.float64)
     variances = np.array(content["variances"], dtype=np.float64)
     digests = {name: dict.fromkeys(found) for name, found in content["digests"].items()}
     return Earlier(**{**content, "values": values, "variances": variances, "digests": digests})
+
+
+def sketch_to_json(sketch: Sketch) -> dict[str, Any]:
+    """Write a sketch as plain values."""
+    return {
+        "n": sketch.n_evaluated,
+        "k": sketch.n_examples,
+        "in_order": sketch.in_order,
+        "patterns": sketch.patterns.astype(">u4").tobytes().hex(),
+    }
+
+
+def _sketch_from_json(data: Mapping[str, Any]) -> Sketch:
+    """Read a sketch that `sketch_to_json` wrote."""
+    patterns = np.frombuffer(bytes.fromhex(data["patterns"]), dtype=">u4").astype(np.uint32)
+    return Sketch(data["n"], data["k"], data["in_order"], patterns)
 
 
 def copy_earlier(study: optuna.Study, copy: optuna.Study) -> None:

@@ -55,3 +55,9 @@ def _read_foretold(trial: FrozenTrial) -> Foretold | None:
 
 
 foretold_of = Remembered(_read_foretold)
+
+
+def n_evaluated_of(trial: FrozenTrial, n_examples: int) -> int:
+    """Return on how many of its validation examples a trial was evaluated, all by default."""
+    note = foretold_of(trial)
+    return n_examples if note is None else note.n_evaluated

@@ -75,7 +75,7 @@ def store_evaluation(
         ids.check_size("calibration", calibration.n_examples)
         check_disjoint(validation, calibration)
         if earlier is not None:
-            check_unseen(calibration, earlier.digests)
+            check_unseen(calibration, earlier.digests, earlier.evaluated)
         found = calibration.n_examples
     scores_blob = judge_blob(problem, evaluation, found)
     check_fresh(evaluation.judge, evaluation.validation, validation, ids, earlier_ids(study))
@@ -162,7 +162,7 @@ def write_calibration(
     calibration = calibration_losses(problem, stored)
     check_disjoint(validation_of(problem, [record]), calibration)
     if (earlier := earlier_of(study)) is not None:
-        check_unseen(calibration, earlier.digests)
+        check_unseen(calibration, earlier.digests, earlier.evaluated)
     study.set_user_attr(f"{CALIBRATION_KEY}{trial.number}", put(store_of(study), blob))
 
 

@@ -41,7 +41,7 @@ from riskpilot.selection import FrozenPlan, frozen_again
 
 _FORMAT = "riskpilot-calibration/1"
 _VALIDATION, _LABELS, _FRESH = "validation.", "labels.", "fresh."
-_FRESH_IDS, _SEEN_IDS = "ids", "seen"
+_FRESH_IDS, _SEEN_IDS, _EVALUATED = "ids", "seen", "evaluated"
 _UNREADABLE = (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
 
 _HEAD = record(
@@ -107,6 +107,8 @@ def save(
             arrays[_FRESH_IDS] = progress.fresh.ids
     if frozen.ids is not None:
         arrays[_SEEN_IDS] = frozen.ids
+    if frozen.evaluated is not None:
+        arrays[_EVALUATED] = frozen.evaluated
     plan = question.plan
     head = {
         "format": _FORMAT,
@@ -167,7 +169,15 @@ def load(path: str | Path) -> Saved:
             f"The calibration {shown_safely(path)} was changed after it was written, or is of "
             f"another version: its digest does not match its content. Take an untouched copy."
         )
-    return _saved(head, arrays)
+    return _saved(path, head, arrays)
+
+
+def _are_numbers_of_examples(values: Array, frozen: FrozenPlan) -> bool:
+    """Tell whether there is a number of validation examples for each configuration."""
+    losses = frozen.validation
+    if values.dtype.kind != "i" or values.shape != (losses.n_configs,):
+        return False
+    return bool(((values > 0) & (values <= losses.n_examples)).all())
 
 
 def check_same_plan(path: str | Path, saved: Saved, question: Question) -> None:
@@ -179,7 +189,7 @@ def check_same_plan(path: str | Path, saved: Saved, question: Question) -> None:
         )
 
 
-def _saved(head: Mapping[str, Any], arrays: Mapping[str, Array]) -> Saved:
+def _saved(path: str | Path, head: Mapping[str, Any], arrays: Mapping[str, Array]) -> Saved:
     """Freeze the plan again, and check that it is the one that the labels are about."""
     validation = {k.removeprefix(_VALIDATION): v for k, v in arrays.items() if k[:1] == "v"}
     table = {k.removeprefix(_LABELS): v for k, v in arrays.items() if k[:1] == "l"}
@@ -200,9 +210,15 @@ def _saved(head: Mapping[str, Any], arrays: Mapping[str, Array]) -> Saved:
         trials=None if head["trials"] is None else tuple(head["trials"]),
         search_seed=head["search_seed"],
     )
+    evaluated = arrays.get(_EVALUATED)
+    if evaluated is not None and not _are_numbers_of_examples(evaluated, frozen):
+        raise CertificateError(
+            f"The calibration {shown_safely(path)} says on how many validation examples each "
+            f"configuration was evaluated, but not in whole numbers. Take an untouched copy."
+        )
     use = head["use"]
     return Saved(
-        replace(frozen, ids=arrays.get(_SEEN_IDS)),
+        replace(frozen, ids=arrays.get(_SEEN_IDS), evaluated=evaluated),
         head["horizon"],
         head["plan"],
         None if use is None else Use(**{**use, "elsewhere": tuple(use["elsewhere"])}),

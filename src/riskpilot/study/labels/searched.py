@@ -1,6 +1,6 @@
 """What a search has looked at: no label, and no fresh example of a judge, is of it."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -22,13 +22,15 @@ from riskpilot.losses import (
     check_order,
     check_unseen,
     check_unseen_ids,
+    depths_of,
     parted,
     patterns_of,
     refuse_shared,
 )
 from riskpilot.selection import FrozenPlan
 from riskpilot.study.as_tables import validation_table
-from riskpilot.study.kept.earlier import earlier_of
+from riskpilot.study.kept.earlier import Earlier, earlier_of
+from riskpilot.study.kept.foretold import n_evaluated_of
 from riskpilot.study.kept.seen_ids import seen_ids
 from riskpilot.study.labels.kept import Batch
 from riskpilot.study.questions.asking import Settled
@@ -39,14 +41,17 @@ class Searched:
     """The validation examples by which candidates were found.
 
     ``validation``: their losses, or their sums alone; ``ids``: theirs and those of the studies
-    before, where known; ``digests``: by risk, of validation losses of the study that this one was
-    started from; ``read``: returns the losses of the candidates, as they were given, by risk.
+    before, where known; ``earlier``: what is known of the study that this one was started
+    from; ``read``: returns the losses of the candidates, as they were given, by risk;
+    ``evaluated``: on how many of its first examples each candidate was evaluated, where losses of
+    others are foretold.
     """
 
     validation: ValidationLosses
     ids: TextArray | None
-    digests: Mapping[str, Collection[str]]
+    earlier: Earlier | None
     read: Callable[[], Mapping[str, Array]]
+    evaluated: Sequence[int]
 
     def check_fresh(self, fresh: FreshScores | None) -> None:
         """Refuse fresh examples of a judge by which the search went: the candidates were chosen
@@ -72,11 +77,12 @@ class Searched:
     def check_labels(self, progress: Progress) -> None:
         """Refuse labels that are the examples by which this study searched, or an earlier one."""
         self._check_passed(progress, progress.passed)
-        if not self.digests:
+        earlier = self.earlier
+        if earlier is None:
             return
         for position, n in enumerate(map(int, progress.labels)):
             if n:
-                check_unseen(_losses(progress, position, n), self.digests)
+                check_unseen(_losses(progress, position, n), earlier.digests, earlier.evaluated)
 
     def _check_passed(self, progress: Progress, passed: BoolArray) -> None:
         """Refuse the labels by which candidates passed, where the search has seen their losses.
@@ -87,13 +93,23 @@ class Searched:
         if not passed.any() or not set(names) <= self.read().keys():
             return
         for n in np.unique(progress.labels[passed]).tolist():
-            rows = np.flatnonzero(progress.labels >= n)
-            seen, fresh = (
-                patterns_of((table[name][row] for name in names for row in rows), by_range=False)
-                for table in (self.read(), progress.table)
-            )
-            check_order(seen, fresh[:n])
-            refuse_shared(seen, fresh[:n], " and ".join(map(repr, names)))
+            labelled = np.flatnonzero(progress.labels >= n).tolist()
+            for depth in depths_of(self.evaluated[row] for row in labelled):
+                rows = [row for row in labelled if self.evaluated[row] >= depth]
+                self._check_rows(progress, rows, depth, n)
+
+    def _check_rows(self, progress: Progress, rows: Sequence[int], depth: int, n: int) -> None:
+        """Refuse the first n labels of some candidates, where the search has seen their losses.
+
+        ``depth``: on how many of its first examples each of them was evaluated.
+        """
+        names = progress.plan.problem.names
+        seen, fresh = (
+            patterns_of((table[name][row][:size] for name in names for row in rows), by_range=False)
+            for table, size in ((self.read(), depth), (progress.table, n))
+        )
+        check_order(seen, fresh)
+        refuse_shared(seen, fresh, " and ".join(map(repr, names)), self.validation.n_examples)
 
 
 def searched_by(source: Settled | FrozenPlan, study: optuna.Study | None) -> Searched:
@@ -101,13 +117,16 @@ def searched_by(source: Settled | FrozenPlan, study: optuna.Study | None) -> Sea
     order = source.question.plan.order
     if isinstance(source, FrozenPlan):
         given = {n: v[list(order)] for n, v in source.given.items() if n in source.problem.names}
-        return Searched(source.validation, source.ids, {}, lambda: given)
+        whole = np.full(source.validation.n_configs, source.validation.n_examples)
+        known = whole if source.evaluated is None else source.evaluated
+        evaluated = known[list(order)].tolist()
+        return Searched(source.validation, source.ids, None, lambda: given, evaluated)
     assert study is not None
     earlier = earlier_of(study)
-    digests = {} if earlier is None else earlier.digests
     trials = [source.trials[row] for row in order]
     read = cache(lambda: _validation(study, trials))
-    return Searched(source.validation, seen_ids(study), digests, read)
+    evaluated = [n_evaluated_of(trial, source.validation.n_examples) for trial in trials]
+    return Searched(source.validation, seen_ids(study), earlier, read, evaluated)
 
 
 def _validation(study: optuna.Study, trials: Sequence[FrozenTrial]) -> dict[str, Array]:

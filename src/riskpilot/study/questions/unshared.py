@@ -12,14 +12,13 @@ from riskpilot.losses import (
     LossMapping,
     calibration_losses,
     check_disjoint,
-    check_order,
+    check_evaluated_by_row,
     check_overlap_by_row,
-    patterns_of,
     same_sums,
     validation_losses,
 )
 from riskpilot.problem import Problem
-from riskpilot.study.kept.foretold import foretold_of
+from riskpilot.study.kept.foretold import foretold_of, n_evaluated_of
 from riskpilot.study.kept.records import any_record_of, validation_of
 from riskpilot.study.kept.trial_losses import joined, one_row, read_validation
 from riskpilot.study.kept.trials import finished
@@ -41,8 +40,10 @@ def check_unshared(
     records = [record for record in map(any_record_of, trials) if record is not None]
     known = validation_of(problem, records)
     check_disjoint(known, opened)
-    _check_evaluated(study, trials, opened)
     tables = (read_validation(study, problem, trial) for trial in trials)
+    if any(map(foretold_of, trials)):
+        _check_evaluated(trials, tables, opened, known.n_examples)
+        return
     if same_sums(known, opened, range(len(trials))):
         check_disjoint(validation_losses(problem, joined(problem, tables, len(trials))), opened)
         return
@@ -51,24 +52,19 @@ def check_unshared(
 
 
 def _check_evaluated(
-    study: optuna.Study, trials: Sequence[FrozenTrial], opened: CalibrationLosses
+    trials: Sequence[FrozenTrial],
+    tables: Iterable[LossMapping],
+    opened: CalibrationLosses,
+    n_examples: int,
 ) -> None:
-    """Refuse calibration losses that begin with those that a race had evaluated of a trial.
+    """Refuse calibration losses that are those of examples on which a race evaluated trials.
 
-    The other validation losses of such a trial are foretold, and are nobody's.
+    The other validation losses of such trials are foretold: those of no example.
     """
-    for place, trial in enumerate(trials):
-        note = foretold_of(trial)
-        if note is None:
-            continue
-        with suppress(StudyError):  # its losses may no longer be at hand
-            table = read_validation(study, opened.problem, trial)
-            seen = validation_losses(opened.problem, table)
-            for name, losses in seen.risks.items():
-                fresh = opened.risks[name].unit_rows([place])[0][: note.n_evaluated]
-                if len(fresh) == note.n_evaluated:
-                    evaluated = losses.unit_rows([0])[0][: len(fresh)]
-                    check_order(patterns_of([evaluated]), patterns_of([fresh]))
+    evaluated = [n_evaluated_of(trial, n_examples) for trial in trials]
+    seen = (validation_losses(opened.problem, table) for table in tables)
+    with suppress(StudyError):  # the losses may no longer be at hand
+        check_evaluated_by_row(seen, evaluated, opened)
 
 
 def check_given(study: optuna.Study, problem: Problem, given: Mapping[int, LossMapping]) -> None:
