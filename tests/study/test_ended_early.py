@@ -221,6 +221,23 @@ def test_examples_that_do_not_count_are_foretold_as_well():
     assert rp.verify(selection.certificate, study=study).ok
 
 
+def test_losses_in_single_precision_may_reach_the_end_of_their_range():
+    problem = rp.Problem([rp.Risk("error", 0.09, high=0.1)], minimize="cost")
+    draws = np.random.default_rng(1).random((2, K))
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        losses = np.minimum(0.1 * draws * (0.2 + 2 * x), 0.1).astype(np.float32)
+        for rows in np.split(np.arange(K), K // BLOCK):
+            if (yield {"error": losses[0, rows], "cost": 1 - x}):
+                break
+        return {"error": losses[1]}
+
+    study = raced(evaluate=evaluate, problem=problem)
+    assert ended(study)
+    assert rp.select(study).config is not None
+
+
 def test_an_evaluation_of_which_no_example_counts_breaks_no_later_one():
     problem = rp.Problem([rp.Risk("error", 0.2, conditional=True)], minimize="cost")
 

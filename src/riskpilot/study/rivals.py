@@ -83,7 +83,8 @@ class Rivals:
         """Complete the losses of the first examples with what is foretold of the others.
 
         Risks are filled in cautiously: of candidates that seem alike, the one of which more is
-        known is tested first.
+        known is tested first. Losses in single precision stay so: the end of a range such as 0.1
+        is a larger number there.
 
         ``seen``: by name; ``course``: that of a free objective that is a number, else empty.
         """
@@ -93,7 +94,7 @@ class Rivals:
                 np.asarray(values, dtype=np.float64),
                 self.losses[name],
                 0.0 if name == free else _CAUTION,
-            )
+            ).astype(values.dtype if values.dtype.kind == "f" else np.float64)
             for name, values in seen.items()
             if values.ndim
         }
