@@ -55,3 +55,12 @@ def _read_foretold(trial: FrozenTrial) -> Foretold | None:
 
 
 foretold_of = Remembered(_read_foretold)
+
+
+def evaluated_of(trials: Sequence[FrozenTrial]) -> dict[int, int]:
+    """Count the examples that were evaluated of each trial whose other losses are foretold.
+
+    Trials go by their place in the sequence.
+    """
+    notes = {row: foretold_of(trial) for row, trial in enumerate(trials)}
+    return {row: note.n_evaluated for row, note in notes.items() if note is not None}

@@ -15,6 +15,7 @@ import numpy as np
 from riskpilot.common import (
     Array,
     ShapeError,
+    also,
     anything,
     check_archive,
     check_replaceable,
@@ -34,7 +35,18 @@ from riskpilot.common import (
     write_whole,
 )
 from riskpilot.errors import CertificateError, RiskpilotError, raise_alone
-from riskpilot.guarantee import ELSEWHERE, VERSIONS, Progress, Question, TestPlan, Use, labels_again
+from riskpilot.guarantee import (
+    ELSEWHERE,
+    FORETOLD,
+    VERSIONS,
+    Progress,
+    Question,
+    TestPlan,
+    Use,
+    evaluated_rows,
+    foretold_rows,
+    labels_again,
+)
 from riskpilot.losses import IDS, FreshScores, parted
 from riskpilot.problem import Problem
 from riskpilot.selection import FrozenPlan, frozen_again
@@ -127,6 +139,8 @@ def save(
         "use": None if use is None else {**asdict(use), "elsewhere": list(use.elsewhere)},
         "arrays": {name: _digest(values) for name, values in arrays.items()},
     }
+    if question.evaluated:  # absent, as in earlier files, where no race ended anything
+        head["foretold"] = foretold_rows(question.evaluated)
     written = json.dumps({**head, "digest": digest_of(head)}, allow_nan=False)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, head=np.array(written), **arrays)
@@ -151,7 +165,7 @@ def load(path: str | Path) -> Saved:
                 arrays = {name: archive[name] for name in archive.files}
         head = parse(str(arrays.pop("head")))
         stored = head.pop("digest")
-        _HEAD(head, "the head")
+        also(_HEAD, foretold=FORETOLD)(head, "the head")
     except RiskpilotError:
         raise
     except (*_UNREADABLE, AttributeError, ShapeError) as error:
@@ -199,6 +213,7 @@ def _saved(head: Mapping[str, Any], arrays: Mapping[str, Array]) -> Saved:
         space=head["space"],
         trials=None if head["trials"] is None else tuple(head["trials"]),
         search_seed=head["search_seed"],
+        evaluated=evaluated_rows(head.get("foretold")),
     )
     use = head["use"]
     return Saved(
