@@ -103,6 +103,7 @@ TABLES = (
     _table(rp.Problem([rp.Risk("error", 0.6, conditional=True)], "cost"), graded=True),
     _table(rp.Problem([rp.Risk("error", 0.5, weights="w", largest_weight=2)], "cost")),
     *(_table(rp.Problem([rp.Risk("error", 0.45, statistic=s)], "cost")) for s in STATISTICS[1:]),
+    {**_table(PROBLEM), "n_evaluated": [K, 20, 30, K]},
 )
 
 

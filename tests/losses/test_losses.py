@@ -405,3 +405,14 @@ def test_a_free_objective_of_examples_is_of_the_same_examples():
         validation_losses(UNIT, {"error": [[0, 1, 0]], "cost": [[1, 2]]})
     for cost in ([[1, 2, 3]], [[2]], [2]):
         assert validation_losses(UNIT, {"error": [[0, 1, 0]], "cost": cost}).free == [2]
+
+
+@pytest.mark.parametrize("ids", [[[[0.5]]], [[["a"]]], [("f", [1, 2])]])
+def test_the_parts_of_an_id_are_single_values(ids):
+    with pytest.raises(rp.LossError, match="are single values, but in calibration_ids some are"):
+        rp.select_from_losses(
+            rp.Problem([rp.Risk("error", 0.1)], "cost"),
+            validation={"error": [[0, 1]], "cost": [1.0]},
+            calibration={"error": [[0]]},
+            calibration_ids=ids,
+        )

@@ -8,7 +8,6 @@ import pytest
 import riskpilot as rp
 from riskpilot.losses import depths_of, overlap_tells
 from riskpilot.study.kept.foretold import foretold_of
-from riskpilot.study.labels.resuming import frozen_copy
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.35)], minimize="cost")
 K, N, BLOCK = 600, 39, 50
@@ -165,12 +164,12 @@ def test_a_copy_of_a_calibration_knows_what_a_race_evaluated(kind, tmp_path):
 def test_a_copy_whose_numbers_of_examples_were_changed_is_refused(tmp_path):
     study = raced("real", HARD)
     calibration = rp.Calibration(study, horizon=K)
-    frozen = frozen_copy(study, calibration._settled)
-    for evaluated in (np.array([0.5]), frozen.evaluated[1:], frozen.evaluated * 100):
-        calibration = rp.Calibration(replace(frozen, evaluated=frozen.evaluated), horizon=K)
-        calibration._frozen = replace(frozen, evaluated=evaluated)
+    asked = calibration._question
+    known = asked.evaluated
+    for evaluated in ({99: 5}, dict.fromkeys(known, K)):
+        calibration._question = replace(asked, evaluated=evaluated)
         path = calibration.save(tmp_path / "labels.npz")
-        with pytest.raises(rp.CertificateError, match="not in whole numbers"):
+        with pytest.raises(rp.CertificateError, match="foretold must"):
             rp.Calibration.load(path)
 
 

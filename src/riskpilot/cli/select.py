@@ -191,6 +191,7 @@ def _select_from_archive(
         calibration_ids=table.calibration_ids,
         seed=seed,
         ledger=ledger,
+        n_evaluated=table.n_evaluated,
     )
 
 

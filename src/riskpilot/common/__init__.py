@@ -17,6 +17,7 @@ from riskpilot.common.file_turns import one_at_a_time
 from riskpilot.common.json_shapes import (
     Shape,
     ShapeError,
+    also,
     anything,
     digest,
     flag,
@@ -72,6 +73,7 @@ __all__ = [
     "ShapeError",
     "ShownLine",
     "TimeLimitError",
+    "also",
     "anything",
     "bound_in_words",
     "canonical",

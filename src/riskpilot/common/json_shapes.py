@@ -118,6 +118,19 @@ def record(**shapes: Shape) -> Shape:
     return check
 
 
+def also(shape: Shape, **more: Shape) -> Shape:
+    """Accept an object of this shape that may have these names beside its own."""
+
+    def check(value: Any, place: str) -> None:
+        if not isinstance(value, dict):
+            raise _wrong(place, "an object", value)
+        for name in sorted(value.keys() & more.keys()):
+            more[name](value[name], _inside(place, name))
+        shape({name: one for name, one in value.items() if name not in more}, place)
+
+    return check
+
+
 def anything(value: Any, place: str) -> None:
     """Accept whatever JSON holds."""
 

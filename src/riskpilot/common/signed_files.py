@@ -20,12 +20,17 @@ def signed(data: Mapping[str, Any]) -> str:
 
 
 def read_signed(
-    text: str, kind: str, schema: str, names: Collection[str], form: Shape
+    text: str,
+    kind: str,
+    schema: str,
+    names: Collection[str],
+    form: Shape,
+    absent: Collection[str] = (),
 ) -> dict[str, Any]:
     """Read what `signed` wrote: an object of these names whose digest fits.
 
     ``kind``: what it is called in messages; ``schema``: what its field of that name must say;
-    ``form``: what its fields must be.
+    ``form``: what its fields must be; ``absent``: which of the names may be absent.
     """
     try:
         data = parse(text)
@@ -51,7 +56,7 @@ def read_signed(
             f"{schema!r}. Verify it with the version it names: {shown(data.get('versions'))}."
         )
     stored = data.pop("digest", None)
-    odd = sorted(data.keys() ^ set(names))
+    odd = sorted((data.keys() ^ set(names)) - (set(absent) - data.keys()))
     if odd:
         raise CertificateError(
             f"The {kind} is incomplete or has been edited: see {shown(odd)[1:-1]}. "

@@ -2,13 +2,14 @@
 
 from riskpilot.guarantee.background import Background, SearchOutline, config_in_words
 from riskpilot.guarantee.bounds import upper_bounds
-from riskpilot.guarantee.certificate import Certificate, issue
+from riskpilot.guarantee.certificate import Certificate, check_certificate, issue
 from riskpilot.guarantee.certificate_shape import (
     CONTENT,
     ELSEWHERE,
+    FORETOLD,
     SCHEMA,
     VERSIONS,
-    check_certificate,
+    check_foretold,
 )
 from riskpilot.guarantee.dominance import non_dominated
 from riskpilot.guarantee.judging import JudgeHelp
@@ -49,6 +50,8 @@ from riskpilot.guarantee.promise_words import p_in_words
 from riskpilot.guarantee.question import (
     Question,
     config_of,
+    evaluated_rows,
+    foretold_rows,
     groups_in_words,
     numbers_of,
     question_digest,
@@ -65,6 +68,7 @@ __all__ = [
     "DELTA_PRIME",
     "DOUBT",
     "ELSEWHERE",
+    "FORETOLD",
     "MOST_EXAMPLES",
     "SCHEMA",
     "TRUST",
@@ -91,16 +95,19 @@ __all__ = [
     "bonferroni",
     "chain",
     "check_certificate",
+    "check_foretold",
     "check_procedure",
     "check_seed",
     "config_in_words",
     "config_of",
     "custom_name",
     "differences_from_seal",
+    "evaluated_rows",
     "evidence_paths",
     "family",
     "fewest_examples",
     "fixed_sequence",
+    "foretold_rows",
     "freeze_plan",
     "from_description",
     "groups_in_words",

@@ -44,9 +44,6 @@ class Background:
     left_out : tuple of int
         The numbers of finished trials that carry no losses, or a free objective that is too large,
         and could not be considered.
-    foretold : tuple of int
-        The numbers of trials that a race ended when enough was known: some of their validation
-        losses are foretold. Their calibration losses are not.
     """
 
     configs: Sequence[Mapping[str, Any]] = ()
@@ -54,7 +51,6 @@ class Background:
     ledger: Sequence[Mapping[str, Any]] = ()
     search: SearchOutline | None = None
     left_out: tuple[int, ...] = ()
-    foretold: tuple[int, ...] = ()
 
 
 def config_in_words(config: Mapping[str, Any], longest: int | None = None) -> str:

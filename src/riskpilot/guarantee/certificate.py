@@ -1,14 +1,20 @@
 """The promise, and all that is needed to check it again."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from riskpilot.common import Shape, card, digest_of
+from riskpilot.common import Shape, card, digest_of, signed_files
 from riskpilot.guarantee.certificate_shape import SCHEMA, a_certificate
 from riskpilot.guarantee.promise_words import in_earlier_words, promise_of
-from riskpilot.guarantee.question import Question, numbers_of, runs
+from riskpilot.guarantee.question import (
+    Question,
+    evaluated_rows,
+    foretold_rows,
+    numbers_of,
+    runs,
+)
 from riskpilot.guarantee.signed_records import SignedRecord
 from riskpilot.guarantee.testing import Labelling, TestPlan, TestResult
 from riskpilot.guarantee.uses import Use
@@ -85,11 +91,18 @@ class Certificate(SignedRecord):
         Which question this is to the same calibration data, and where others were asked.
     versions : dict
         The versions of the packages that computed it.
+    foretold : list of dict, or None
+        Of the rows whose evaluation a race ended when enough was known: ``row``, and how many of
+        the ``n_validation`` examples were evaluated, ``n_evaluated``. Their validation losses of
+        the other examples are foretold from neighbouring configurations, and so is what
+        ``validation_loss``, ``free`` and the order make of them; calibration losses never are.
+        None, and absent from the file, where every row was evaluated on all examples.
     """
 
     _kind: ClassVar[str] = "certificate"
     _schema: ClassVar[str] = SCHEMA
     _form: ClassVar[Shape] = a_certificate
+    _absent: ClassVar[frozenset[str]] = frozenset({"foretold"})
 
     schema: str
     created: str
@@ -121,6 +134,7 @@ class Certificate(SignedRecord):
     seeds: dict[str, int | None]
     use: dict[str, Any]
     versions: dict[str, str]
+    foretold: list[dict[str, int]] | None = None
 
     @property
     def config(self) -> dict[str, Any] | None:
@@ -138,7 +152,12 @@ class Certificate(SignedRecord):
     @property
     def fingerprint(self) -> str:
         """The digest of all fields with numbers to six digits, which is that of every machine."""
-        return digest_of(_coarse(asdict(self)))
+        return digest_of(_coarse(self._fields()))
+
+    @property
+    def evaluated(self) -> dict[int, int]:
+        """The numbers of validation examples of the rows whose evaluation a race ended."""
+        return evaluated_rows(self.foretold)
 
     @property
     def in_earlier_words(self) -> "tuple[Certificate, ...]":
@@ -147,10 +166,13 @@ class Certificate(SignedRecord):
         return tuple(replace(self, promise=promise) for promise in promises)
 
     def has_fingerprint(self, fingerprint: str) -> bool:
-        """Whether a ledger's fingerprint is that of this certificate, in whichever words."""
-        return fingerprint == self.fingerprint or any(
-            fingerprint == earlier.fingerprint for earlier in self.in_earlier_words
-        )
+        """Whether a ledger's fingerprint is that of this certificate, in whichever words.
+
+        Earlier certificates did not say what is foretold.
+        """
+        words = (self, *self.in_earlier_words)
+        found = (*words, *(replace(one, foretold=None) for one in words))
+        return any(fingerprint == one.fingerprint for one in found)
 
     @property
     def outcome(self) -> dict[str, Any]:
@@ -251,7 +273,13 @@ def issue(question: Question, result: TestResult, use: Use | None = None) -> Cer
             "elsewhere": [dict(other) for other in use.elsewhere],
         },
         versions=dict(use.versions),
+        foretold=foretold_rows(question.evaluated),
     )
+
+
+def check_certificate(certificate: Certificate) -> None:
+    """Raise one sentence where a field is not what it must be."""
+    signed_files.check_form(certificate._fields(), "certificate", a_certificate)
 
 
 def labelling_as_json(labelling: Labelling) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """What each field of a certificate must be, checked when one is read and before it is verified."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from riskpilot.common import (
     Shape,
     ShapeError,
+    also,
     anything,
     canonical,
     digest,
@@ -18,7 +19,6 @@ from riskpilot.common import (
     optional,
     real,
     record,
-    signed_files,
     text,
     whole,
 )
@@ -120,6 +120,7 @@ _CANDIDATE = record(
     free=number(),
     log_p_validation=_P,
 )
+FORETOLD = list_of(record(row=whole(), n_evaluated=whole(1)))
 _FIELDS = record(
     schema=text,
     created=moment,
@@ -158,7 +159,7 @@ _FIELDS = record(
 
 def a_certificate(data: Any, place: str) -> None:
     """Accept the fields of a certificate."""
-    _FIELDS(data, place)
+    also(_FIELDS, foretold=FORETOLD)(data, place)
     candidates, chosen = data["candidates"], data["chosen"]
     if chosen is not None and chosen >= len(candidates):
         raise ShapeError(
@@ -166,10 +167,23 @@ def a_certificate(data: Any, place: str) -> None:
         )
     if not data["n_validation"] and not data["known_order"]:
         raise ShapeError("n_validation must be above 0 where the order was not known")
+    if "foretold" in data:
+        check_foretold(data["foretold"], data["n_configs"], data["n_validation"])
     if data["use"]["spend"] == 0 or data["level"] == 0:
         raise ShapeError("level and use.spend must be above 0, but one of them is 0")
 
 
-def check_certificate(data: Mapping[str, Any]) -> None:
-    """Raise one sentence where a field is not what it must be."""
-    signed_files.check_form(data, "certificate", a_certificate)
+def check_foretold(found: Sequence[Mapping[str, int]], n_configs: int, n_examples: int) -> None:
+    """Refuse rows that are not there, are not ascending, or were evaluated on all examples."""
+    rows = [one["row"] for one in found]
+    if not rows or rows != sorted(set(rows)) or rows[-1] >= n_configs:
+        raise ShapeError(
+            f"foretold must name ascending rows below {n_configs}, or be absent, but it names "
+            f"{rows}"
+        )
+    most = max(one["n_evaluated"] for one in found)
+    if most >= n_examples:
+        raise ShapeError(
+            f"foretold must have fewer examples than the {n_examples} of validation, but one row "
+            f"has {most}"
+        )

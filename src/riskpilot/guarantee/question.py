@@ -1,7 +1,7 @@
 """A question to calibration data: all that is settled before they are opened."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from riskpilot.common import digest_of, plain
@@ -24,7 +24,9 @@ class Question:
     rows have no names and go by their index. ``space``: the search space, as plain JSON, where the
     plan goes by estimates that were smoothed over it. ``trials``: the numbers of the rows' trials,
     where they come from a study; ``search_seed``: the seed of its search. ``table``:
-    which columns of a table the losses were read from, where they were.
+    which columns of a table the losses were read from, where they were. ``evaluated``: of the rows
+    whose evaluation a race ended, how many validation examples were evaluated; the losses of the
+    others are foretold.
     """
 
     problem: Problem
@@ -36,6 +38,7 @@ class Question:
     trials: tuple[int, ...] | None = None
     search_seed: int | None = None
     table: Mapping[str, Any] | None = None
+    evaluated: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def candidates(self) -> tuple[dict[str, Any], ...]:
@@ -154,3 +157,21 @@ def numbers_of(found: Sequence[Sequence[int]]) -> list[int]:
     [0, 1, 2, 4]
     """
     return [number for first, last in found for number in range(first, last + 1)]
+
+
+def foretold_rows(evaluated: Mapping[int, int]) -> list[dict[str, int]] | None:
+    """Write of which rows validation losses are foretold, and after how many that were evaluated.
+
+    >>> foretold_rows({4: 300, 1: 250})
+    [{'row': 1, 'n_evaluated': 250}, {'row': 4, 'n_evaluated': 300}]
+    """
+    return [{"row": row, "n_evaluated": n} for row, n in sorted(evaluated.items())] or None
+
+
+def evaluated_rows(found: Sequence[Mapping[str, int]] | None) -> dict[int, int]:
+    """Read what `foretold_rows` wrote.
+
+    >>> evaluated_rows([{"row": 1, "n_evaluated": 250}]), evaluated_rows(None)
+    ({1: 250}, {})
+    """
+    return {one["row"]: one["n_evaluated"] for one in found or ()}

@@ -14,10 +14,13 @@ class SignedRecord:
     _kind: ClassVar[str]  # what it is called in messages
     _schema: ClassVar[str]
     _form: ClassVar[Shape]
+    _absent: ClassVar[frozenset[str]] = frozenset()  # the fields that are not written where None
 
     def _fields(self) -> dict[str, Any]:
-        """Return every field by its name."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]
+        """Return every field that is written by its name."""
+        found: dict[str, Any] = asdict(self)  # type: ignore[call-overload]
+        none = {name for name in self._absent if found[name] is None}
+        return {name: value for name, value in found.items() if name not in none}
 
     @property
     def digest(self) -> str:
@@ -93,7 +96,10 @@ class SignedRecord:
             If the text is no such record, or was changed after it was written.
         """
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-        return cls(**signed_files.read_signed(text, cls._kind, cls._schema, names, cls._form))
+        found = signed_files.read_signed(
+            text, cls._kind, cls._schema, names, cls._form, cls._absent
+        )
+        return cls(**found)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -89,7 +89,13 @@ def read_example_ids(given: Any, what: str) -> TextArray | None:
             f"{what} holds one id for each example, but {len(missing):,} are missing, such as "
             f"{shown(missing[0])}. Number the examples, or leave the ids out."
         )
-    texts = [_with_whole_numbers(text_array(column, what)) for column in columns]
+    parts = [text_array(column, what) for column in columns]
+    if nested := [column for column, part in zip(columns, parts, strict=True) if part.ndim != 1]:
+        raise LossError(
+            f"The parts of an id are single values, but in {what} some are lists, such as "
+            f"{shown(nested[0][0])}. Write an id as a text or a number, or as (file, row)."
+        )
+    texts = [_with_whole_numbers(part) for part in parts]
     ids = texts[0]
     if len(texts) > 1:
         rows = zip(*(column.tolist() for column in texts), strict=True)

@@ -52,6 +52,7 @@ def select_from_losses(
     seed: int = 0,
     judge: JudgeMapping | None = None,
     ledger: str | Path | None = None,
+    n_evaluated: Sequence[int] | npt.NDArray[Any] | None = None,
 ) -> Selection:
     """Select among n configurations whose losses are all there (the paper's Algorithm 2).
 
@@ -93,6 +94,10 @@ def select_from_losses(
         them. The promise stays one about the labels, whatever the judge is worth.
     ledger : str or Path, optional
         A file that counts the questions to these losses.
+    n_evaluated : sequence of int, optional
+        How many of the k validation examples were evaluated in each row, where a race ended some
+        evaluations and foretold the other losses. It changes nothing but what the certificate and
+        the report say.
 
     Returns
     -------
@@ -137,7 +142,8 @@ def select_from_losses(
     known = None if order is None else checked_order(order, seen.n_configs)
     helped = judged_risks(problem, judge)
     plan = freeze_plan(seen, procedure=procedure, seed=seed, known_order=known, judged=helped)
-    question = Question(problem, plan, procedure, names)
+    ended = checked_evaluated(n_evaluated, seen.n_configs, seen.n_examples)
+    question = Question(problem, plan, procedure, names, evaluated=ended)
     check_memory(validation, calibration, problem.minimize)
     sealed = calibration_losses(problem, calibration)
     check_same_configs(seen, sealed)
@@ -187,6 +193,25 @@ def checked_order(order: Any, n: int) -> tuple[int, ...]:
             f"Leave out what is named twice or is no row."
         )
     return tuple(map(int, rows))
+
+
+def checked_evaluated(n_evaluated: Any, n: int, n_examples: int) -> dict[int, int]:
+    """Find the rows that were evaluated on some of the examples alone, and on how many."""
+    if n_evaluated is None:
+        return {}
+    given = isinstance(n_evaluated, Sequence | np.ndarray) and not isinstance(n_evaluated, str)
+    numbers = np.asarray(n_evaluated if given else [], dtype=object)
+    odd = bool | np.bool_ | np.timedelta64  # these are whole numbers to Python or NumPy
+    whole = all(
+        isinstance(one, int | np.integer) and not isinstance(one, odd) for one in numbers.flat
+    )
+    if not whole or numbers.shape != (n,) or not all(1 <= one <= n_examples for one in numbers):
+        raise LossError(
+            f"n_evaluated has a whole number from 1 to {n_examples} for each of the "
+            f"{how_many(n, 'row')} of losses, but it is {shown(n_evaluated)}. Leave it out where "
+            f"all examples were evaluated."
+        )
+    return {row: int(one) for row, one in enumerate(numbers) if one < n_examples}
 
 
 def every_config(configs: Sequence[Mapping[str, Any]] | None, n: int) -> Background:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from riskpilot.common import Array, FloatArray, IntArray, card, how_many
+from riskpilot.common import Array, FloatArray, card, how_many
 from riskpilot.errors import ProblemError, type_in_words
 from riskpilot.guarantee import (
     Background,
@@ -51,16 +51,12 @@ class FrozenPlan:
         The same as they were given.
     ids : array of str or None
         The ids of all examples that the search looked at, where they are known.
-    evaluated : array of int or None
-        On how many of its first examples each configuration was evaluated, where a race foretold
-        the losses of others, shape (n,).
     """
 
     question: Question
     validation: ValidationLosses
     given: dict[str, Array]
     ids: TextArray | None = None
-    evaluated: IntArray | None = None
 
     @property
     def problem(self) -> Problem:

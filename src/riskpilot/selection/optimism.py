@@ -1,9 +1,11 @@
 """Whether calibration data shows that validation data was too optimistic, once both are open."""
 
 import math
+from collections.abc import Collection
 
 import numpy as np
 
+from riskpilot.common import how_many
 from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee import DOUBT, TRUST, TestPlan, TestResult
 from riskpilot.losses import ValidationLosses
@@ -14,13 +16,18 @@ _TOLD = 2.5
 
 
 def optimism_in_words(
-    plan: TestPlan, result: TestResult, validation: ValidationLosses, before: str = ""
+    plan: TestPlan,
+    result: TestResult,
+    validation: ValidationLosses,
+    before: str = "",
+    ended: Collection[int] = (),
 ) -> str:
     """Say which risks were lower on validation than chance explains, and what to do about it.
 
     All candidates that were tested are asked: most of them have to show it, and what is advised is
     what most of them show. One alone may be far off by chance, and where its risk is small, a few
-    losses are a large share of it. Returns an empty text where nothing is to be said.
+    losses are a large share of it. Returns an empty text where nothing is to be said. ``ended``:
+    the rows whose evaluation a race ended, which may be another reason.
     """
     if result.calibration is None or validation.n_examples == 0 or not plan.order:
         return ""
@@ -52,7 +59,22 @@ def optimism_in_words(
             f"too good: validate on examples that models were not tuned or stopped on and that "
             f"are as recent{_advice(risk, shares[middle])}."
         )
-    return before + "\n".join(lines) if lines else ""
+    if not lines:
+        return ""
+    return before + "\n".join(lines) + _other_reason(len(plan.order), len({*plan.order} & {*ended}))
+
+
+def _other_reason(n_tested: int, n_ended: int) -> str:
+    """Say after a space that a race may be the reason, where it ended evaluations of candidates."""
+    if not n_ended:
+        return ""
+    were = "was" if n_ended == 1 else "were"
+    return (
+        f" Another reason is possible: a race foretold validation losses of {n_ended:,} of "
+        f"{how_many(n_tested, 'tested candidate')}, which {were} not evaluated on all examples. It "
+        f"foretells rightly only from examples in a random order: shuffle them once with a fixed "
+        f"seed, or evaluate in full."
+    )
 
 
 def _middle(values: FloatArray) -> int:

@@ -98,9 +98,9 @@ class Selection:
     def message(self) -> str:
         """The verdict in plain words."""
         verdict = verdict_in_words(self.certificate, self.plan, self.result, self.closest)
-        optimism = optimism_in_words(self.plan, self.result, self.validation, "\n")
-        n_configs = len(self.validation.free)
-        foretold = foretold_in_words(len(self.background.foretold), n_configs, "\n")
+        ended = self.certificate.evaluated
+        optimism = optimism_in_words(self.plan, self.result, self.validation, "\n", ended)
+        foretold = foretold_in_words(self.certificate, "\n")
         return verdict + optimism + foretold + left_out_in_words(self.left_out, "\n")
 
     def report(self, path: str | Path) -> Path:
@@ -169,6 +169,8 @@ class Selection:
         else:
             title, lines = f"Certified: {self.config}", [self.certificate.promise]
         lines.append(f"{self.problem.minimize}: {self.plan.free[at]:.4g} on validation data")
+        if self.certificate.evaluated:
+            lines.append(foretold_in_words(self.certificate))
         head = ("risk", "on calibration data", "limit", "p-value")
         return card(title, lines, head=head, rows=rows, good=self.config is not None)
 

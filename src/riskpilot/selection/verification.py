@@ -40,6 +40,7 @@ from riskpilot.losses import (
 from riskpilot.problem import Problem
 from riskpilot.selection.from_counts import COUNTS, counted
 from riskpilot.selection.from_table import seen_losses
+from riskpilot.selection.words import ended_rows, first_examples
 
 Configs = Sequence[Mapping[str, Any]]
 Smooth = Callable[[Mapping[str, Any], Configs, ValidationLosses], FloatArray | None]
@@ -87,7 +88,8 @@ class Brought:
     the candidates alone, in testing order. ``configs``: what the rows stand for; ``space``: the
     search space as JSON; ``use`` and ``trials``: what the ledger says; ``table``: which columns a
     table was read from. None where it is not at hand, and then it is taken from the certificate.
-    ``judge``: the scores of a judge, with rows as the calibration losses have.
+    ``judge``: the scores of a judge, with rows as the calibration losses have. ``evaluated``: how
+    many validation examples were evaluated of the rows that a race ended.
     """
 
     validation: LossMapping
@@ -98,6 +100,7 @@ class Brought:
     trials: Sequence[int] | None = None
     judge: JudgeMapping | None = None
     table: Mapping[str, Any] | None = None
+    evaluated: Mapping[int, int] | None = None
 
 
 def compare(
@@ -141,12 +144,13 @@ def compare(
         trials=trials,
         search_seed=None if trials is None else certificate.seeds["search"],
         table=certificate.table if brought.table is None else brought.table,
+        evaluated=certificate.evaluated if brought.evaluated is None else brought.evaluated,
     )
     if certificate.sequential is not None:
         found = _of_labels(certificate, brought, question)
         if isinstance(found, str):
             return [*differences, found]
-        return [*differences, *_differences(found, certificate)]
+        return [*differences, *_differences(found, certificate, seen)]
     opened = calibration_losses(problem, brought.calibration, ANY_FREE)
     rows = _rows(question.plan, opened, certificate)
     if rows is None:
@@ -158,7 +162,7 @@ def compare(
     scores = read_judge(problem, brought.judge, opened.n_configs, opened.n_examples)
     result = run_test(question.plan, opened, procedure, rows, scores)
     found = issue(question, result, _use(certificate, brought))
-    return [*differences, *_differences(found, certificate)]
+    return [*differences, *_differences(found, certificate, seen)]
 
 
 def _of_labels(certificate: Certificate, brought: Brought, question: Question) -> Certificate | str:
@@ -300,27 +304,41 @@ def _rows(
     return candidates if opened.n_configs == len(candidates) else None
 
 
-def _differences(found: Certificate, stored: Certificate) -> Iterator[str]:
+def _differences(found: Certificate, stored: Certificate, seen: ValidationLosses) -> Iterator[str]:
     """Describe every field that differs; the plan's digest only where nothing else does."""
     words = (found, *found.in_earlier_words)
     found = next((one for one in words if one.promise == stored.promise), found)
-    sentences = [*_named_differences(found, stored), *_other_differences(found, stored)]
+    sentences = [*_named_differences(found, stored, seen), *_other_differences(found, stored)]
     if not sentences and found.plan_digest != stored.plan_digest:
         sentences.append("the test plan (problem, tests or seed) is not the one of the certificate")
     yield from sentences
 
 
 _NAMED = {
-    "validation_digest": "the validation losses are not the ones of the certificate",
     "calibration_digest": "the calibration losses are not the ones of the certificate",
     "passed": "other candidates pass the test than the certificate says",
 }
 # Fields that get words of their own, or follow from the rest.
-_DESCRIBED_APART = {*_NAMED, "configs", "candidates", "log_p", "chosen", "plan_digest"}
+_DESCRIBED_APART = {
+    *_NAMED,
+    "validation_digest",
+    "foretold",
+    "configs",
+    "candidates",
+    "log_p",
+    "chosen",
+    "plan_digest",
+}
 
 
-def _named_differences(found: Certificate, stored: Certificate) -> Iterator[str]:
+def _named_differences(
+    found: Certificate, stored: Certificate, seen: ValidationLosses
+) -> Iterator[str]:
     """Write the differences that have a sentence of their own."""
+    if found.validation_digest != stored.validation_digest:
+        yield _of_validation(stored, seen)
+    if found.foretold != stored.foretold:
+        yield differing_marks(found.evaluated, stored)
     for name, words in _NAMED.items():
         if getattr(found, name) != getattr(stored, name):
             yield words
@@ -339,6 +357,54 @@ def _named_differences(found: Certificate, stored: Certificate) -> Iterator[str]
     yield from _p_values(found, stored)
     if found.chosen != stored.chosen:
         yield f"the choice would be {_chosen(found)}, the certificate has {_chosen(stored)}"
+
+
+def _of_validation(stored: Certificate, seen: ValidationLosses) -> str:
+    """Say that validation losses differ, and which of them nobody can evaluate again."""
+    words = "the validation losses are not the ones of the certificate"
+    if not stored.evaluated:
+        return words
+    return (
+        f"{words}. A race ended {ended_rows(stored)} after the first {first_examples(stored)} and "
+        f"foretold their other losses: whoever evaluates them on all examples finds others, and "
+        f"only the recorded losses, those of the study or of export_losses, can be the same."
+        f"{_of_whole_candidates(stored, seen)}"
+    )
+
+
+def _of_whole_candidates(stored: Certificate, seen: ValidationLosses) -> str:
+    """Say after a space whether candidates that were evaluated in full differ as well."""
+    names = [risk.name for risk in seen.problem.risks]
+    whole = [one for one in stored.candidates if one["row"] not in stored.evaluated]
+    if not whole:
+        return " No candidate was evaluated in full."
+    differing = [
+        one["row"]
+        for one in whole
+        if not nearly_equal(
+            [*map(float, seen.values[one["row"]]), float(seen.free[one["row"]])],
+            [*(one["validation_loss"].get(name) for name in names), one["free"]],
+        )
+    ]
+    few = f"{len(whole):,} of {how_many(len(stored.candidates), 'candidate')}"
+    if not differing:
+        return f" For those that were evaluated in full, {few}, the means are the same."
+    return (
+        f" Of those that were evaluated in full, {few}, {len(differing):,} "
+        f"{'differs' if len(differing) == 1 else 'differ'} as well (row {differing[0]}), which no "
+        f"race explains."
+    )
+
+
+def differing_marks(found: Mapping[int, int], stored: Certificate) -> str:
+    """Name the first row of which something else is said to have been evaluated."""
+    said = stored.evaluated
+    row = min(row for row in {*found, *said} if found.get(row) != said.get(row))
+    one, other = (
+        "all validation examples" if n is None else how_many(n, "validation example")
+        for n in (found.get(row), said.get(row))
+    )
+    return f"row {row} was evaluated on {one}, the certificate has {other}"
 
 
 def _configurations(found: Certificate, stored: Certificate) -> Iterator[str]:

@@ -40,18 +40,45 @@ def left_out_in_words(numbers: Sequence[int], before: str = "") -> str:
     )
 
 
-def foretold_in_words(n: int, n_configs: int, before: str = "") -> str:
-    """Say that races ended evaluations when enough was known; an empty text where none did.
-
-    ``n`` of ``n_configs`` evaluations were ended.
-    """
-    if not n:
+def foretold_in_words(certificate: Certificate, before: str = "") -> str:
+    """Say that races ended evaluations when enough was known; an empty text where none did."""
+    if not certificate.evaluated:
         return ""
+    n, of = len(certificate.evaluated), how_many(certificate.n_configs, "evaluation")
+    chosen = _of_the_chosen(certificate)
     return (
-        f"{before}Races ended {n:,} of {how_many(n_configs, 'evaluation')} when enough was "
-        f"known of validation: the losses of the other validation examples are foretold from "
-        f"neighbouring configurations. Calibration losses are all as they were evaluated."
+        f"{before}Races ended {n:,} of {of} when enough was known of validation: the losses of the "
+        f"other validation examples are foretold from neighbouring configurations.{chosen} "
+        f"Calibration losses are all as they were evaluated."
     )
+
+
+def _of_the_chosen(certificate: Certificate) -> str:
+    """Say after a space of how many examples the chosen one was evaluated, if it was ended."""
+    if certificate.chosen is None:
+        return ""
+    n = certificate.evaluated.get(certificate.candidates[certificate.chosen]["row"])
+    if n is None:
+        return " The chosen one was evaluated on all of them."
+    of = how_many(certificate.n_validation, "validation example")
+    return f" The chosen one was evaluated on {n:,} of {of}."
+
+
+def first_examples(certificate: Certificate) -> str:
+    """Write how many examples the rows have that were ended, out of all.
+
+    It stands in "after their first 250 to 400 of 1,000 validation examples".
+    """
+    numbers = certificate.evaluated.values()
+    least, most = min(numbers), max(numbers)
+    some = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    return f"{some} of {how_many(certificate.n_validation, 'validation example')}"
+
+
+def ended_rows(certificate: Certificate) -> str:
+    """Write how many of the configurations were ended: "7 of 14 configurations"."""
+    of = how_many(certificate.n_configs, "configuration")
+    return f"{len(certificate.evaluated):,} of {of}"
 
 
 def _certified(certificate: Certificate, plan: TestPlan, result: TestResult, chosen: int) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+import numpy as np
 import optuna
 from optuna.trial import FrozenTrial
 
@@ -10,8 +11,9 @@ from riskpilot.common import Array, shown_safely
 from riskpilot.errors import StudyError
 from riskpilot.study.creation import load_study
 from riskpilot.study.kept.attributes import problem_of
+from riskpilot.study.kept.foretold import evaluated_of
 from riskpilot.study.kept.trial_losses import joined, read_calibration, read_validation
-from riskpilot.study.kept.trials import considered, finished
+from riskpilot.study.kept.trials import Finished, considered, finished
 from riskpilot.study.questions.question_ledger import ledger
 from riskpilot.study.storages import clear_errors, existing_storage, hide_password, is_storage
 from riskpilot.tables import LossTable, save_losses
@@ -70,15 +72,25 @@ def study_losses(
             f"been selected from it yet. Select first, riskpilot.select(study), then export."
         )
     problem = problem_of(study)
-    chosen = (finished(study) if trials is None else considered(study, trials)).trials
-    opened = chosen
+    found = finished(study) if trials is None else considered(study, trials)
+    opened = chosen = found.trials
     if tested is not None and all(row < len(chosen) for row in tested):
         opened = [chosen[row] for row in tested]
     return LossTable(
         validation_table(study, chosen),
         joined(problem, (read_calibration(study, problem, t) for t in opened), len(opened)),
         tuple(dict(trial.params) for trial in chosen),
+        n_evaluated=_n_evaluated(found),
     )
+
+
+def _n_evaluated(found: Finished) -> Array | None:
+    """Count the evaluated validation examples of each trial; None where no race ended one."""
+    ended = evaluated_of(found.trials)
+    if not ended:
+        return None
+    counts = [ended.get(row, record.n_validation) for row, record in enumerate(found.records)]
+    return np.array(counts, dtype=np.int64)
 
 
 def validation_table(study: optuna.Study, trials: Sequence[FrozenTrial]) -> dict[str, Array]:
@@ -90,7 +102,9 @@ def validation_table(study: optuna.Study, trials: Sequence[FrozenTrial]) -> dict
 def export_losses(study: optuna.Study, path: str | Path) -> Path:
     """Write the losses of a study as an .npz table, with which others can verify its certificate.
 
-    This works after `select` alone: until then the calibration losses are sealed.
+    This works after `select` alone: until then the calibration losses are sealed. Where a race
+    ended evaluations, the validation losses of the other examples are written as they were
+    foretold, and the array ``n_evaluated`` says how many of the examples each row was evaluated on.
 
     Parameters
     ----------
@@ -129,4 +143,5 @@ def export_losses(study: optuna.Study, path: str | Path) -> Path:
         validation=table.validation,
         calibration=table.calibration,
         configs=table.configs,
+        n_evaluated=table.n_evaluated,
     )

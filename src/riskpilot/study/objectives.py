@@ -31,7 +31,7 @@ from riskpilot.study.storages import (
     system_attrs_of,
     without_password,
 )
-from riskpilot.study.telling import Recorder, check_evaluated, is_of, optuna_values
+from riskpilot.study.telling import Recorder, check_parameters, is_of, optuna_values
 
 logger = logging.getLogger("riskpilot")
 
@@ -147,7 +147,7 @@ def objective(
                     race = Race(study, trial)
                     evaluation = race.run(evaluation, time_limit)
                 if isinstance(evaluation, Evaluation):  # what is none is refused with its losses
-                    check_evaluated(study, trial)
+                    check_parameters(study, trial)
                 written = recorder.write(trial, evaluation)
                 if race is not None:
                     race.keep_course()

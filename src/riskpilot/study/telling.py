@@ -248,7 +248,7 @@ def _running(study: optuna.Study, trial: optuna.Trial | int) -> FrozenTrial:
     return found
 
 
-def check_evaluated(study: optuna.Study, trial: optuna.Trial) -> None:
+def check_parameters(study: optuna.Study, trial: optuna.Trial) -> None:
     """Refuse a trial of ``study.optimize`` that has no parameter where it must have had some."""
     # Losses go to the disk before anybody waits for a storage that is away.
     with contextlib.suppress(StorageUnreachableError), hurried():

@@ -1,7 +1,9 @@
 """Tables of losses as NumPy archives, without pickles.
 
 In an .npz file the arrays are named ``validation.error``, ``calibration.error`` and so on, with one
-row per configuration; ``configs`` (JSON texts) says what the rows stand for.
+row per configuration; ``configs`` (JSON texts) says what the rows stand for. Where a race ended
+evaluations, ``n_evaluated`` says how many validation examples were evaluated in each row; the
+losses of the others are foretold.
 """
 
 import json
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from riskpilot.common import (
     Array,
@@ -41,6 +44,7 @@ def save_losses(
     validation: LossMapping,
     calibration: LossMapping,
     configs: Iterable[Config] | None = None,
+    n_evaluated: npt.ArrayLike | None = None,
 ) -> Path:
     """Write a table of losses as a compressed .npz file without pickles.
 
@@ -54,6 +58,9 @@ def save_losses(
         Calibration losses, as `select_from_losses` takes them.
     configs : iterable of mappings, optional
         What the rows stand for.
+    n_evaluated : array of shape (n,), optional
+        How many of the validation examples were evaluated in each row, where a race ended some and
+        foretold the other losses.
 
     Returns
     -------
@@ -104,6 +111,8 @@ def save_losses(
             arrays[f"{split}.{name}"] = array
     if configs is not None:
         arrays["configs"] = np.array([_config_text(config) for config in configs], dtype=np.str_)
+    if n_evaluated is not None:
+        arrays["n_evaluated"] = _whole_numbers(n_evaluated)
     arrays["format"] = np.array(FORMAT)
     check_replaceable(path, "table of losses", TableError, renewed="a table of losses")
     try:
@@ -141,7 +150,7 @@ def read_archive(path: Path) -> LossTable:
         ) from error
     _check_format(path.name, arrays.pop("format", None))
     splits: dict[str, dict[str, Array]] = {split: {} for split in SPLITS}
-    others = {"configs", *(f"{split}_ids" for split in SPLITS)}
+    others = {"configs", "n_evaluated", *(f"{split}_ids" for split in SPLITS)}
     for key, array in arrays.items():
         split, _, name = key.partition(".")
         if split in splits and name:
@@ -165,7 +174,22 @@ def read_archive(path: Path) -> LossTable:
         None if configs is None else tuple(map(parse_config, np.atleast_1d(configs).tolist())),
         arrays.get("validation_ids"),
         arrays.get("calibration_ids"),
+        arrays.get("n_evaluated"),
     )
+
+
+def _whole_numbers(n_evaluated: npt.ArrayLike) -> Array:
+    """Read the numbers of evaluated examples as an array, or refuse them."""
+    try:
+        array: Array = np.asarray(n_evaluated)
+    except (TypeError, ValueError):
+        array = np.empty(0, dtype=object)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise TableError(
+            f"n_evaluated has one whole number for each row of the losses, but it is "
+            f"{shown(n_evaluated)}. Leave it out where all examples were evaluated."
+        )
+    return array
 
 
 def _check_format(name: str, found: Array | None) -> None:

@@ -25,6 +25,9 @@ class LossTable:
         The ids of the k validation examples, where the file gives them.
     calibration_ids : array, optional
         The ids of the m calibration examples, where the file gives them.
+    n_evaluated : array, optional
+        How many of the k validation examples were evaluated of each configuration, shape (n,),
+        where a race ended some and foretold the other losses.
     """
 
     validation: dict[str, Array]
@@ -32,6 +35,7 @@ class LossTable:
     configs: tuple[dict[str, Any], ...] | None = None
     validation_ids: Array | None = None
     calibration_ids: Array | None = None
+    n_evaluated: Array | None = None
 
     def only(self, risks: Sequence[str], minimize: str) -> "LossTable":
         """Keep the named quantities alone.
@@ -68,4 +72,5 @@ class LossTable:
             self.configs,
             self.validation_ids,
             self.calibration_ids,
+            self.n_evaluated,
         )

@@ -170,7 +170,7 @@ def read_certificate(certificate: Certificate | str | Path) -> Certificate:
             f"Write Watch(selection.certificate), or Watch("
             f'"certificate.json").'
         )
-    check_certificate(asdict(certificate))
+    check_certificate(certificate)
     return certificate
 
 

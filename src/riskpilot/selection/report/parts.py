@@ -17,7 +17,7 @@ from riskpilot.selection.report.sentences import (
     plain,
 )
 from riskpilot.selection.verdict import Selection
-from riskpilot.selection.words import examples_behind
+from riskpilot.selection.words import ended_rows, examples_behind, first_examples
 
 
 def choice(selection: Selection) -> str:
@@ -34,7 +34,7 @@ def choice(selection: Selection) -> str:
     cards = [
         f'<div class="card"><h3>{"Chosen" if certified else "Closest"} '
         f'configuration</h3><dl>{params}</dl><hr><dl>{free}</dl><p class="note">on validation '
-        f"data{about_free if certified else ''}</p></div>"
+        f"data{_foretold_after(selection)}{about_free if certified else ''}</p></div>"
     ]
     for i, risk in enumerate(plan.problem.risks):
         cards.append(_risk_card(selection, i, risk, float(bounds[i])))
@@ -46,6 +46,15 @@ def choice(selection: Selection) -> str:
         f"limit that this configuration would have passed. Line: the limit."
         f"{' The promise is about the limit.' if certified else ''}</p>{reason}"
     )
+
+
+def _foretold_after(selection: Selection) -> str:
+    """Say after how many examples the evaluation of the shown candidate was ended, if it was."""
+    certificate = selection.certificate
+    n = certificate.evaluated.get(selection.plan.order[selection.closest])
+    if n is None:
+        return ""
+    return f", of which {n:,} of {how_many(certificate.n_validation, 'example')} were evaluated"
 
 
 def _risk_card(selection: Selection, i: int, risk: Risk, bound: float) -> str:
@@ -103,6 +112,11 @@ def how_to_check(selection: Selection) -> str:
         if certificate.known_order
         else f"fixed from {how_many(certificate.n_validation, 'validation example')}"
     )
+    if certificate.evaluated:
+        origin += (
+            f" (of {ended_rows(certificate)} only the first {first_examples(certificate)} were "
+            f"evaluated, and a race foretold the losses of the others)"
+        )
     return f"""<section><h2>How to check it</h2>
 <p>The test can be repeated by anybody who has the losses. Save the
 <a class="save" download="certificate.json" 

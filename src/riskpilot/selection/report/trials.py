@@ -16,6 +16,9 @@ from riskpilot.selection.words import foretold_in_words
 # More rows than this help nobody; the candidates come first, and the page says what it left out.
 MOST_ROWS = 1000
 
+# The column that marks what a race ended; it is there where one ended anything.
+EVALUATED = "validation examples evaluated"
+
 
 def table_of_trials(selection: Selection) -> str:
     """Write the table; the script of the page lets readers sort and search it."""
@@ -45,14 +48,17 @@ def table_of_trials(selection: Selection) -> str:
         '</span></div><div class="wide" tabindex="0" role="region" '
         'aria-label="Every configuration"><table id="trials"><thead><tr>'
         f"{_head(selection, params)}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
-        f"{left_out}{_foretold(selection, n)}</section>"
+        f"{left_out}{_foretold(selection)}</section>"
     )
 
 
-def _foretold(selection: Selection, n: int) -> str:
+def _foretold(selection: Selection) -> str:
     """Say where some of the validation losses are foretold; nothing where none is."""
-    words = foretold_in_words(len(selection.background.foretold), n)
-    return f'<p class="note">{words}</p>' if words else ""
+    words = foretold_in_words(selection.certificate)
+    if not words:
+        return ""
+    mark = f"The column {EVALUATED} says which these are."
+    return f'<p class="note">{escaped(words)} {mark}</p>'
 
 
 def _head(selection: Selection, params: list[str]) -> str:
@@ -60,6 +66,8 @@ def _head(selection: Selection, params: list[str]) -> str:
     titles = [risk.title for risk in selection.plan.problem.risks]
     heads = [("trial", ""), ("verdict", "text"), *((param, "text") for param in params)]
     heads += [(f"{name}, validation", "") for name in (*titles, selection.plan.problem.minimize)]
+    if selection.certificate.evaluated:
+        heads.append((EVALUATED, ""))
     heads += [("tested as", ""), *((f"{name}, calibration", "") for name in titles)]
     heads.append(("p-value", ""))
     return "".join(
@@ -83,6 +91,8 @@ def _line(
     cells = [_number(float(number), f"{number}"), f'<td class="text">{verdict}</td>']
     cells += [_cell(config.get(name, "")) for name in params]
     cells += [_number(float(value)) for value in values]
+    if selection.certificate.evaluated:
+        cells.append(_evaluated(selection, row))
     if at is None:
         cells += ["<td></td>"] * (len(risks) + 2)
     else:
@@ -100,6 +110,13 @@ def _configs(selection: Selection, rows: list[int]) -> list[Mapping[str, Any]]:
         return [selection.background.configs[row] for row in rows]
     known = {c["row"]: c["config"] for c in selection.certificate.candidates}
     return [known.get(row, {}) for row in rows]
+
+
+def _evaluated(selection: Selection, row: int) -> str:
+    """Write of how many validation examples one configuration was evaluated."""
+    most = selection.certificate.n_validation
+    n = selection.certificate.evaluated.get(row, most)
+    return _number(n, "all" if n == most else f"{n:,} of {most:,}, ended")
 
 
 def _verdict(selection: Selection, at: int | None) -> str:

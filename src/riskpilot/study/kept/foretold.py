@@ -61,3 +61,12 @@ def n_evaluated_of(trial: FrozenTrial, n_examples: int) -> int:
     """Return on how many of its validation examples a trial was evaluated, all by default."""
     note = foretold_of(trial)
     return n_examples if note is None else note.n_evaluated
+
+
+def evaluated_of(trials: Sequence[FrozenTrial]) -> dict[int, int]:
+    """Count the examples that were evaluated of each trial whose other losses are foretold.
+
+    Trials go by their place in the sequence.
+    """
+    notes = {row: foretold_of(trial) for row, trial in enumerate(trials)}
+    return {row: note.n_evaluated for row, note in notes.items() if note is not None}

@@ -15,6 +15,7 @@ import numpy as np
 from riskpilot.common import (
     Array,
     ShapeError,
+    also,
     anything,
     check_archive,
     check_replaceable,
@@ -34,14 +35,26 @@ from riskpilot.common import (
     write_whole,
 )
 from riskpilot.errors import CertificateError, RiskpilotError, raise_alone
-from riskpilot.guarantee import ELSEWHERE, VERSIONS, Progress, Question, TestPlan, Use, labels_again
+from riskpilot.guarantee import (
+    ELSEWHERE,
+    FORETOLD,
+    VERSIONS,
+    Progress,
+    Question,
+    TestPlan,
+    Use,
+    check_foretold,
+    evaluated_rows,
+    foretold_rows,
+    labels_again,
+)
 from riskpilot.losses import IDS, FreshScores, parted
 from riskpilot.problem import Problem
 from riskpilot.selection import FrozenPlan, frozen_again
 
 _FORMAT = "riskpilot-calibration/1"
 _VALIDATION, _LABELS, _FRESH = "validation.", "labels.", "fresh."
-_FRESH_IDS, _SEEN_IDS, _EVALUATED = "ids", "seen", "evaluated"
+_FRESH_IDS, _SEEN_IDS = "ids", "seen"
 _UNREADABLE = (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
 
 _HEAD = record(
@@ -107,8 +120,6 @@ def save(
             arrays[_FRESH_IDS] = progress.fresh.ids
     if frozen.ids is not None:
         arrays[_SEEN_IDS] = frozen.ids
-    if frozen.evaluated is not None:
-        arrays[_EVALUATED] = frozen.evaluated
     plan = question.plan
     head = {
         "format": _FORMAT,
@@ -129,6 +140,8 @@ def save(
         "use": None if use is None else {**asdict(use), "elsewhere": list(use.elsewhere)},
         "arrays": {name: _digest(values) for name, values in arrays.items()},
     }
+    if question.evaluated:  # absent, as in earlier files, where no race ended anything
+        head["foretold"] = foretold_rows(question.evaluated)
     written = json.dumps({**head, "digest": digest_of(head)}, allow_nan=False)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, head=np.array(written), **arrays)
@@ -153,7 +166,10 @@ def load(path: str | Path) -> Saved:
                 arrays = {name: archive[name] for name in archive.files}
         head = parse(str(arrays.pop("head")))
         stored = head.pop("digest")
-        _HEAD(head, "the head")
+        also(_HEAD, foretold=FORETOLD)(head, "the head")
+        if "foretold" in head:
+            tables = (v.shape for n, v in arrays.items() if n.startswith(_VALIDATION))
+            check_foretold(head["foretold"], *next(s for s in (*tables, (0, 0)) if len(s) == 2))
     except RiskpilotError:
         raise
     except (*_UNREADABLE, AttributeError, ShapeError) as error:
@@ -169,15 +185,7 @@ def load(path: str | Path) -> Saved:
             f"The calibration {shown_safely(path)} was changed after it was written, or is of "
             f"another version: its digest does not match its content. Take an untouched copy."
         )
-    return _saved(path, head, arrays)
-
-
-def _are_numbers_of_examples(values: Array, frozen: FrozenPlan) -> bool:
-    """Tell whether there is a number of validation examples for each configuration."""
-    losses = frozen.validation
-    if values.dtype.kind != "i" or values.shape != (losses.n_configs,):
-        return False
-    return bool(((values > 0) & (values <= losses.n_examples)).all())
+    return _saved(head, arrays)
 
 
 def check_same_plan(path: str | Path, saved: Saved, question: Question) -> None:
@@ -189,7 +197,7 @@ def check_same_plan(path: str | Path, saved: Saved, question: Question) -> None:
         )
 
 
-def _saved(path: str | Path, head: Mapping[str, Any], arrays: Mapping[str, Array]) -> Saved:
+def _saved(head: Mapping[str, Any], arrays: Mapping[str, Array]) -> Saved:
     """Freeze the plan again, and check that it is the one that the labels are about."""
     validation = {k.removeprefix(_VALIDATION): v for k, v in arrays.items() if k[:1] == "v"}
     table = {k.removeprefix(_LABELS): v for k, v in arrays.items() if k[:1] == "l"}
@@ -209,16 +217,11 @@ def _saved(path: str | Path, head: Mapping[str, Any], arrays: Mapping[str, Array
         space=head["space"],
         trials=None if head["trials"] is None else tuple(head["trials"]),
         search_seed=head["search_seed"],
+        evaluated=evaluated_rows(head.get("foretold")),
     )
-    evaluated = arrays.get(_EVALUATED)
-    if evaluated is not None and not _are_numbers_of_examples(evaluated, frozen):
-        raise CertificateError(
-            f"The calibration {shown_safely(path)} says on how many validation examples each "
-            f"configuration was evaluated, but not in whole numbers. Take an untouched copy."
-        )
     use = head["use"]
     return Saved(
-        replace(frozen, ids=arrays.get(_SEEN_IDS), evaluated=evaluated),
+        replace(frozen, ids=arrays.get(_SEEN_IDS)),
         head["horizon"],
         head["plan"],
         None if use is None else Use(**{**use, "elsewhere": tuple(use["elsewhere"])}),

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import numpy as np
 import optuna
 
 from riskpilot.errors import ProblemError, StudyError
@@ -11,7 +10,6 @@ from riskpilot.guarantee import TestPlan, fixed_sequence
 from riskpilot.losses import FreshScores, read_fresh
 from riskpilot.selection import FrozenPlan
 from riskpilot.study.as_tables import validation_table
-from riskpilot.study.kept.foretold import n_evaluated_of
 from riskpilot.study.kept.seen_ids import seen_ids
 from riskpilot.study.labels.kept import read_kept_fresh
 from riskpilot.study.questions.asking import Settled, settle
@@ -32,10 +30,7 @@ def settle_labels(study: optuna.Study, numbers: Collection[int] | None) -> Settl
 def frozen_copy(study: optuna.Study, settled: Settled) -> FrozenPlan:
     """Return the frozen plan of a study, with the validation losses of its trials."""
     given = validation_table(study, settled.trials)
-    k = settled.validation.n_examples
-    evaluated = np.array([n_evaluated_of(trial, k) for trial in settled.trials])
-    known = evaluated if (evaluated < k).any() else None
-    return FrozenPlan(settled.question, settled.validation, given, seen_ids(study), known)
+    return FrozenPlan(settled.question, settled.validation, given, seen_ids(study))
 
 
 def fresh_of_entry(

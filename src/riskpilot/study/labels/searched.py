@@ -30,7 +30,6 @@ from riskpilot.losses import (
 from riskpilot.selection import FrozenPlan
 from riskpilot.study.as_tables import validation_table
 from riskpilot.study.kept.earlier import Earlier, earlier_of
-from riskpilot.study.kept.foretold import n_evaluated_of
 from riskpilot.study.kept.seen_ids import seen_ids
 from riskpilot.study.labels.kept import Batch
 from riskpilot.study.questions.asking import Settled
@@ -114,18 +113,15 @@ class Searched:
 
 def searched_by(source: Settled | FrozenPlan, study: optuna.Study | None) -> Searched:
     """Say what the search of a study looked at, or the one that led to a frozen plan."""
-    order = source.question.plan.order
+    order, k = source.question.plan.order, source.validation.n_examples
+    evaluated = [source.question.evaluated.get(row, k) for row in order]
     if isinstance(source, FrozenPlan):
         given = {n: v[list(order)] for n, v in source.given.items() if n in source.problem.names}
-        whole = np.full(source.validation.n_configs, source.validation.n_examples)
-        known = whole if source.evaluated is None else source.evaluated
-        evaluated = known[list(order)].tolist()
         return Searched(source.validation, source.ids, None, lambda: given, evaluated)
     assert study is not None
     earlier = earlier_of(study)
     trials = [source.trials[row] for row in order]
     read = cache(lambda: _validation(study, trials))
-    evaluated = [n_evaluated_of(trial, source.validation.n_examples) for trial in trials]
     return Searched(source.validation, seen_ids(study), earlier, read, evaluated)
 
 

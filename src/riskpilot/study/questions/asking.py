@@ -36,7 +36,7 @@ from riskpilot.losses import (
 from riskpilot.problem import Problem
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
 from riskpilot.study.kept.attributes import problem_of, settings_of
-from riskpilot.study.kept.foretold import foretold_of
+from riskpilot.study.kept.foretold import evaluated_of
 from riskpilot.study.kept.judges import JUDGE, judged_in, read_judges
 from riskpilot.study.kept.records import any_record_of, check_size, validation_of
 from riskpilot.study.kept.trial_losses import joined, read_calibration
@@ -261,7 +261,6 @@ def background(study: optuna.Study, settled: "Settled") -> Background:
         ledger(study),
         search_snapshot(study, question.plan.problem),
         settled.left_out,
-        tuple(trial.number for trial in settled.trials if foretold_of(trial) is not None),
     )
 
 
@@ -328,6 +327,7 @@ def settle(
         space=None if estimates is None else space_as_json(space),
         trials=tuple(trial.number for trial in trials),
         search_seed=settings_of(study).get("seed"),
+        evaluated=evaluated_of(trials),
     )
     return Settled(question, validation, trials, left_out)
 

@@ -1,17 +1,24 @@
 """A certificate in a file, checked against a table of losses or a study's storage."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from riskpilot.common import how_many, parse, signed_files
-from riskpilot.errors import CertificateError
+from riskpilot.errors import CertificateError, LossError
 from riskpilot.guarantee import SCHEMA, Certificate, Seal
 from riskpilot.problem import Problem
-from riskpilot.selection import Verification, ledger_beside, whole_table
+from riskpilot.selection import (
+    Verification,
+    checked_evaluated,
+    differing_marks,
+    ledger_beside,
+    whole_table,
+)
 from riskpilot.study.as_tables import is_storage, open_study
 from riskpilot.study.questions.differences import differences_from_file_ledger
 from riskpilot.study.questions.trusting import FILE_LEDGER_IS_OLD, FILE_LEDGER_KNOWS
 from riskpilot.study.questions.verifying import verify
-from riskpilot.tables import Columns, is_archive, open_table, wanted_columns
+from riskpilot.tables import Columns, LossTable, is_archive, open_table, wanted_columns
 
 
 def audit(
@@ -53,6 +60,7 @@ def audit(
             configs=table.configs,
             seal=sealed,
         )
+        found = _with_marks(found, certificate, table)
     return _with_ledger(found, certificate, ledger_beside(losses))
 
 
@@ -78,6 +86,23 @@ def _audit_long_table(
             configs=table.configs,
             seal=seal,
         )
+
+
+def _with_marks(found: Verification, certificate: Certificate, table: LossTable) -> Verification:
+    """Compare what a table says of rows that a race ended with what the certificate says of them.
+
+    One that says nothing, as an array that was put together by hand, is taken to agree.
+    """
+    if table.n_evaluated is None:
+        return found
+    n, k = certificate.n_configs, certificate.n_validation
+    try:
+        ended = checked_evaluated(table.n_evaluated, n, k)
+    except LossError as error:
+        return replace(found, differences=(*found.differences, str(error)))
+    if ended == certificate.evaluated:
+        return found
+    return replace(found, differences=(*found.differences, differing_marks(ended, certificate)))
 
 
 def _with_ledger(found: Verification, certificate: Certificate, path: Path) -> Verification:

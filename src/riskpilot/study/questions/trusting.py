@@ -4,7 +4,7 @@ import optuna
 
 from riskpilot.common import how_many
 from riskpilot.guarantee import Certificate, Seal, custom_name
-from riskpilot.selection import Configs
+from riskpilot.selection import Configs, ended_rows, first_examples
 
 FILE_LEDGER_KNOWS = "number, date and versions, which the ledger beside the table knows"
 FILE_LEDGER_IS_OLD = (
@@ -35,6 +35,8 @@ def trusted_parts(
         )
     if certificate.known_order:
         trusted.append("that the testing order was known before any of the losses")
+    if certificate.evaluated:
+        trusted.append(_foretold(certificate))
     if study is not None and seal is None:
         trusted.append(
             "that nobody wrote the whole storage anew, ledger included; a seal made beforehand or "
@@ -66,3 +68,12 @@ def trusted_parts(
         earlier = how_many(seal.questions, "earlier question")
         trusted.append(f"what the maker of the seal had learned from {earlier}")
     return trusted
+
+
+def _foretold(certificate: Certificate) -> str:
+    """Say which validation losses nobody evaluated, and what hangs on them."""
+    return (
+        f"the validation losses of {ended_rows(certificate)} after the first "
+        f"{first_examples(certificate)}: a race foretold them, and they had a say in the order of "
+        f"the test and in the free objective; calibration losses are never foretold"
+    )

@@ -42,7 +42,7 @@ def check_unshared(
     check_disjoint(known, opened)
     tables = (read_validation(study, problem, trial) for trial in trials)
     if any(map(foretold_of, trials)):
-        _check_evaluated(trials, tables, opened, known.n_examples)
+        _check_race(trials, tables, opened, known.n_examples)
         return
     if same_sums(known, opened, range(len(trials))):
         check_disjoint(validation_losses(problem, joined(problem, tables, len(trials))), opened)
@@ -51,7 +51,7 @@ def check_unshared(
         check_overlap_by_row((validation_losses(problem, table) for table in tables), opened)
 
 
-def _check_evaluated(
+def _check_race(
     trials: Sequence[FrozenTrial],
     tables: Iterable[LossMapping],
     opened: CalibrationLosses,

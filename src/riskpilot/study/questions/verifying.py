@@ -1,7 +1,6 @@
 """Certificates computed again from losses, or from the study that they were made of."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from riskpilot.losses import JudgeMapping, LossMapping, ValidationLosses
 from riskpilot.selection import Brought, Configs, Verification, compare
 from riskpilot.study.as_tables import study_losses, validation_table
 from riskpilot.study.kept.attributes import problem_of
+from riskpilot.study.kept.foretold import evaluated_of
 from riskpilot.study.kept.trials import considered, space_of
 from riskpilot.study.labels.kept import KeptLabels, kept_labels
 from riskpilot.study.questions.asking import judges_of
@@ -155,7 +155,7 @@ def _check_arguments(
             "A certificate is checked against validation= and calibration=, or against study=, but "
             "not against both or a part. Give the losses, or the study that holds them."
         )
-    check_certificate(asdict(certificate))
+    check_certificate(certificate)
 
 
 def _check_judge(
@@ -256,7 +256,14 @@ def _from_study(certificate: Certificate, study: optuna.Study) -> tuple[Brought 
     space = space_as_json(space_of(trials))
     numbers = [trial.number for trial in trials]
     brought = Brought(
-        table.validation, table.calibration, table.configs, space, use_of(entry), numbers, judge
+        table.validation,
+        table.calibration,
+        table.configs,
+        space,
+        use_of(entry),
+        numbers,
+        judge,
+        evaluated=evaluated_of(trials),
     )
     return brought, differences
 
