@@ -117,7 +117,7 @@ def _multiples(name: str, base: str, shares: tuple[str, ...] = ()) -> str:
     lines = [f"| {heads} |", "|---" * (1 + len(shares) + len(keys)) + "|"]
     for row in found["rows"]:
         each = [f"{row[share]:.0%}" for share in shares]
-        each += [f"{row['ratio'][key]:.3f}" for key in keys]
+        each += [f"{row['ratio'][key]:.3f}" if key in row["ratio"] else "" for key in keys]
         lines.append(f"| {row['task'].replace('_', ' ')} | " + " | ".join(each) + " |")
     return "\n".join([*lines, "", _made_of(found)])
 

@@ -44,7 +44,7 @@ TASKS = (
 )
 PAPER = "the paper's search"
 # At how many places along each parameter surfaces are looked up; elsewhere the nearest one counts.
-_KNOWN_AT = {1: 1001, 2: 41}
+KNOWN_AT = {1: 1001, 2: 41}
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,10 @@ def task_of(name: str, seed: int) -> Task:
     return cells.load(name, cells.variant_of(name, seed))
 
 
-@lru_cache(maxsize=2)
-def surfaces(name: str, seed: int) -> tuple[Known, ...]:
+def surfaces(task: Task) -> tuple[Known, ...]:
     """Evaluate a task on validation data on a grid: one surface for each objective."""
-    task = task_of(name, seed)
     space, d = Space(task.space), len(task.space)
-    axis = np.linspace(0, 1, _KNOWN_AT[d])
+    axis = np.linspace(0, 1, KNOWN_AT[d])
     configs = [space.config(np.array(place)) for place in itertools.product(axis, repeat=d)]
     problem = cells.problem_at(task, tuple(task.cells[0]))
     values = sum_validation(task, configs).under(problem).objectives
@@ -82,22 +80,24 @@ def surfaces(name: str, seed: int) -> tuple[Known, ...]:
     return tuple(Known(RegularGridInterpolator([axis] * d, grid, "nearest")) for grid in grids)
 
 
-def knowing(name: str, seed: int) -> type[GuidedSampler]:
-    """Make a sampler whose surrogates know the surfaces of a task."""
+def knowing(task: Task) -> type[GuidedSampler]:
+    """Make a sampler whose surrogates know the surfaces of a task of one or two parameters."""
+    known: Any = surfaces(task)
 
     class Knowing(GuidedSampler):
         def _survey(self, *args: Any, **named: Any) -> Any:
             found = super()._survey(*args, **named)
-            model = Model(found.model.observations, surfaces(name, seed))  # type: ignore[arg-type]
+            model = Model(found.model.observations, known)
             return replace(found, model=model, cover_means=model.means(found.cover))
 
     return Knowing
 
 
+@lru_cache(maxsize=2)
 def searches(name: str, seed: int) -> dict[str, Search]:
-    """Return the searches with half of the evaluations."""
+    """Return the searches of a task with half of the evaluations."""
     half = partial(Search, share=0.5)
-    knows = knowing(name, seed)
+    knows = knowing(task_of(name, seed))
     return {
         "guided": half(),
         "knowing": half(sampler=knows),

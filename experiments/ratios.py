@@ -47,7 +47,7 @@ def ratios(
             if one.task == task:
                 by_cell.setdefault(one.cell, []).append(each)
         ratio, empty = {}, {}
-        for way in found[0]:
+        for way in next(iter(by_cell.values()))[0]:
             means = [
                 np.mean([each[way][0] for each in group])
                 / np.mean([each[base][0] for each in group])

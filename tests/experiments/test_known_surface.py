@@ -10,7 +10,7 @@ from experiments.runs import Setting
 
 def test_surfaces_are_what_an_evaluation_shows():
     task = task_of("synthetic", 0)
-    risk, free = surfaces("synthetic", 0)
+    risk, free = surfaces(task)
     for x in (0.0, 0.3, 1.0):
         shown = np.mean(task.losses("validation", {"x1": x})["risk1"])
         assert risk.mean(np.array([[x]]))[0] == pytest.approx(shown)
