@@ -94,14 +94,14 @@ def safety(model: Model, region: Sequence[Interval], means: FloatArray) -> tuple
 
 
 def has_passing(
-    region: Sequence[Interval], values: FloatArray, *, knows_safe: bool = False
+    region: Sequence[Interval], values: FloatArray, *, has_safe: bool = False
 ) -> bool:
     """Tell whether an evaluation is expected to pass.
 
-    ``values``: what evaluations showed, shape (n, c + 1). ``knows_safe``: whether one of them was
+    ``values``: what evaluations showed, shape (n, c + 1). ``has_safe``: whether one of them was
     known to be safe beforehand; then it is enough that one nearly passes.
     """
-    return bool((misses(region, values) < (_NEARLY if knows_safe else 0.0)).any())
+    return bool((misses(region, values) < (_NEARLY if has_safe else 0.0)).any())
 
 
 def is_bold_step(model: Model, region: Sequence[Interval], strategy: Strategy) -> bool:
@@ -123,6 +123,25 @@ def is_exploring(model: Model, strategy: Strategy) -> bool:
     n, d = model.observations.x.shape
     known = n + len(model.earlier_places)
     return bool(d == _EXPLORED and known < strategy.exploration * d)
+
+
+def reference_point(
+    model: Model, region: Sequence[Interval], means: FloatArray, strategy: Strategy
+) -> FloatArray:
+    """Compute the point up to which improvement counts, shape (c + 1,).
+
+    ``means``: posterior means over the space, (n, c + 1). A configuration that was named as safe is
+    there when nothing better passes. Without one nothing may be certified in the end, which is
+    worse than the worst free objective that was observed: so a safer configuration is worth an
+    evaluation, however bad its free objective is, while all that may pass may also fail.
+    """
+    values = model.observations.values
+    reference = strategy.reference(region, means, values)
+    if model.observations.has_safe:
+        return reference
+    nothing = np.zeros(len(reference))
+    nothing[-1] = strategy.fallback * np.ptp(values[:, -1])
+    return reference + nothing
 
 
 def misses(region: Sequence[Interval], points: FloatArray) -> FloatArray:
@@ -168,7 +187,7 @@ def score(
             if anywhere < evaluated - _SAFER:
                 return _with_values(x, lambda at: -risk_excess(model, at, region))
             lift = evaluated + _SAFE
-    reference = strategy.reference(region, means, model.observations.values)
+    reference = reference_point(model, region, means, strategy)
     added_volume, floor = volume_added(
         strategy.front(model), reference, region, strategy.scale, lift
     )

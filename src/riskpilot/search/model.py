@@ -28,13 +28,14 @@ class Observations:
 
     ``x``: (n, d) in the unit cube; ``values``: (n, c + 1); ``variances``: those of the noise that
     values do not have in common, (n, c + 1), NaN columns where it is not known; ``pending``:
-    (p, d).
+    (p, d); ``has_safe``: whether one of the evaluations was known to be safe beforehand.
     """
 
     x: FloatArray
     values: FloatArray
     variances: FloatArray
     pending: FloatArray
+    has_safe: bool = False
 
 
 def values_and_variances(validation: ValidationLosses) -> tuple[FloatArray, FloatArray]:

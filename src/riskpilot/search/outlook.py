@@ -92,7 +92,10 @@ def outlook(
     no_penalty = likely & (values <= observed)
     best = int(np.argmin(np.where(no_penalty if no_penalty.any() else likely, values, np.inf)))
     is_likely, trial = bool(passing[best] >= 0.5), list(free)[best]
-    worst = max(float(front[:, -1].max()), float(model.observations.values[:, -1].max()))
+    known = model.observations.values[:, -1]
+    worst = max(float(front[:, -1].max()), float(known.max()))
+    if not model.observations.has_safe:
+        worst += strategy.fallback * float(np.ptp(known))
     added, _ = volume_added(front, np.append(np.full(len(region), np.inf), worst), region)
     # The next evaluation is where the search would go to, among the points that cover the space.
     scores, _ = score(searched, region, x, strategy)

@@ -54,6 +54,10 @@ class Strategy:
         surrogates do not know: improvements are averaged over what they leave likely, and proposals
         leave the line on which all evaluations lie. 0 for none. One parameter, and more than two,
         are searched by what surrogates expect alone.
+    fallback : float, default 1.0
+        What it is worth to have anything certified at all where no safe configuration was named:
+        nothing certified counts as worse than the worst free objective by so many times what free
+        objectives differ by. It sends some evaluations to safer places than seem to be needed.
     own_noise : float, default 0.15
         The share of an evaluation's noise that is its own. The rest it has in common with its
         neighbours, which see the same examples, so that differences between them are known better
@@ -84,6 +88,7 @@ class Strategy:
     doubt: float = DOUBT
     caution: float = 2.0
     exploration: float = 4.0
+    fallback: float = 1.0
     own_noise: float = 0.15
 
     def __post_init__(self) -> None:
@@ -118,6 +123,12 @@ class Strategy:
                 f"Strategy: exploration is a number of evaluations for each parameter and must lie "
                 f"in [0, 100], but it is {shown(self.exploration)}. Use exploration=4.0, or 0 for "
                 f"none."
+            )
+        number = as_number(self.fallback)
+        if not 0 <= (-1 if number is None else number) <= 100:
+            raise ProblemError(
+                f"Strategy: fallback is a multiple of what free objectives differ by and must lie "
+                f"in [0, 100], but it is {shown(self.fallback)}. Use fallback=1.0, or 0 for none."
             )
         if not 0 <= (number if (number := as_number(self.own_noise)) is not None else -1) <= 1:
             raise ProblemError(
@@ -159,6 +170,7 @@ def without_limits(strategy: Strategy) -> Strategy:
         scale=choices.as_they_are,
         safe_first=False,
         bold=False,
+        fallback=0.0,
     )
 
 
@@ -177,6 +189,7 @@ PAPER = Strategy(
     doubt=0.0,
     caution=0.0,
     exploration=0.0,
+    fallback=0.0,
     own_noise=1.0,
 )
 ONE_SIDED = replace(PAPER, reference=choices.one_sided_reference)

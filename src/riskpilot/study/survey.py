@@ -141,6 +141,7 @@ def survey(
         if note is not None:  # its losses were filled in cautiously
             values[row] = note.values
     stopped = [stopped_of(trial) for trial in chosen[len(whole) :]]
+    has_safe = any(SAFE_KEY in trial.user_attrs for trial in done)
     observations = Observations(
         x[rows],
         without_penalties(np.vstack([values, *(each.values for each in stopped)])),
@@ -152,13 +153,13 @@ def survey(
             ]
         ),
         np.empty((0, x.shape[1])),
+        has_safe,
     )
     region = region_of(validation, n_calibration_of(whole, None))
     before = None if earlier is None else earlier.surrogates
     # Who has nothing that would pass has to look where nothing was evaluated, unless a
     # configuration that was named as safe shows where to look.
-    knows_safe = any(SAFE_KEY in trial.user_attrs for trial in done)
-    cautious = has_passing(region, values, knows_safe=knows_safe)
+    cautious = has_passing(region, values, has_safe=has_safe)
     caution = float(strategy.caution) if cautious else 0.0
     model = fit_model(observations, before, caution=caution, at_checkpoints=True)
     return Survey(
