@@ -93,9 +93,7 @@ def safety(model: Model, region: Sequence[Interval], means: FloatArray) -> tuple
     return float(evaluated), float(anywhere)
 
 
-def has_passing(
-    region: Sequence[Interval], values: FloatArray, *, has_safe: bool = False
-) -> bool:
+def has_passing(region: Sequence[Interval], values: FloatArray, *, has_safe: bool = False) -> bool:
     """Tell whether an evaluation is expected to pass.
 
     ``values``: what evaluations showed, shape (n, c + 1). ``has_safe``: whether one of them was
@@ -125,23 +123,16 @@ def is_exploring(model: Model, strategy: Strategy) -> bool:
     return bool(d == _EXPLORED and known < strategy.exploration * d)
 
 
-def reference_point(
-    model: Model, region: Sequence[Interval], means: FloatArray, strategy: Strategy
-) -> FloatArray:
-    """Compute the point up to which improvement counts, shape (c + 1,).
+def worth_of_anything(model: Model, region: Sequence[Interval], strategy: Strategy) -> float:
+    """Compute how much worse nothing certified is than the worst free objective that was observed.
 
-    ``means``: posterior means over the space, (n, c + 1). A configuration that was named as safe is
-    there when nothing better passes. Without one nothing may be certified in the end, which is
-    worse than the worst free objective that was observed: so a safer configuration is worth an
-    evaluation, however bad its free objective is, while all that may pass may also fail.
+    A configuration that was named as safe is there when nothing better passes. Without one nothing
+    may be certified in the end. So as soon as an evaluation is expected to pass, a safer
+    configuration is worth an evaluation as well, however bad its free objective is.
     """
-    values = model.observations.values
-    reference = strategy.reference(region, means, values)
-    if model.observations.has_safe:
-        return reference
-    nothing = np.zeros(len(reference))
-    nothing[-1] = strategy.fallback * np.ptp(values[:, -1])
-    return reference + nothing
+    if model.observations.has_safe or not has_passing(region, posterior_front(model)):
+        return 0.0
+    return strategy.fallback * float(np.ptp(model.observations.values[:, -1]))
 
 
 def misses(region: Sequence[Interval], points: FloatArray) -> FloatArray:
@@ -187,7 +178,10 @@ def score(
             if anywhere < evaluated - _SAFER:
                 return _with_values(x, lambda at: -risk_excess(model, at, region))
             lift = evaluated + _SAFE
-    reference = reference_point(model, region, means, strategy)
+    reference = strategy.reference(region, means, model.observations.values)
+    reference = np.append(
+        reference[:-1], reference[-1] + worth_of_anything(model, region, strategy)
+    )
     added_volume, floor = volume_added(
         strategy.front(model), reference, region, strategy.scale, lift
     )

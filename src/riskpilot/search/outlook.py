@@ -8,7 +8,7 @@ import numpy as np
 
 from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee import Interval
-from riskpilot.search.acquisition import novelty, score
+from riskpilot.search.acquisition import novelty, score, worth_of_anything
 from riskpilot.search.choices import chance_to_pass, posterior_front
 from riskpilot.search.hypervolume import improvement_over
 from riskpilot.search.model import Model, even_draws, with_free_up_to
@@ -92,10 +92,8 @@ def outlook(
     no_penalty = likely & (values <= observed)
     best = int(np.argmin(np.where(no_penalty if no_penalty.any() else likely, values, np.inf)))
     is_likely, trial = bool(passing[best] >= 0.5), list(free)[best]
-    known = model.observations.values[:, -1]
-    worst = max(float(front[:, -1].max()), float(known.max()))
-    if not model.observations.has_safe:
-        worst += strategy.fallback * float(np.ptp(known))
+    worst = max(float(front[:, -1].max()), float(model.observations.values[:, -1].max()))
+    worst += worth_of_anything(model, region, strategy)
     added, _ = volume_added(front, np.append(np.full(len(region), np.inf), worst), region)
     # The next evaluation is where the search would go to, among the points that cover the space.
     scores, _ = score(searched, region, x, strategy)
