@@ -20,9 +20,11 @@ from riskpilot.losses import CalibrationLosses, FreshScores, JudgeScores, Valida
 from riskpilot.problem import Problem, Risk
 from riskpilot.statistics import (
     JUDGED,
+    AnySummary,
     GroupName,
     GroupSummary,
     Start,
+    Summary,
     TestSettings,
     log_normal,
     name_in_words,
@@ -194,9 +196,7 @@ def freeze_plan(
         [
             log_p_for_order(risk, families[risk.name], summaries[risk.name])
             if estimates is None
-            else log_normal(
-                risk.to_unit(believed[:, i]), summaries[risk.name].standard_error, risk.unit_limit
-            )
+            else _log_p_of(risk, believed[:, i], summaries[risk.name])
             for i, risk in enumerate(problem.risks)
         ]
     )
@@ -269,6 +269,20 @@ def known(
 def _plain(start: Start) -> tuple[Known, ...]:
     columns = start.mean.tolist(), start.variance.tolist(), start.n.tolist()
     return tuple(zip(*columns, strict=True))
+
+
+def _log_p_of(risk: Risk, estimates: FloatArray, summary: AnySummary) -> FloatArray:
+    """Approximate log p-values by estimates of a risk, shape (n_configs,): they order, no more.
+
+    Of a conditional risk, nothing speaks louder than that all examples that count are without a
+    loss: its neighbours make a configuration for which two examples count seem safe, but no test
+    would say so.
+    """
+    found = log_normal(risk.to_unit(estimates), summary.standard_error, risk.unit_limit)
+    if not risk.conditional or not isinstance(summary, Summary):
+        return found
+    loudest = np.where(summary.n > 0, summary.n * np.log1p(-min(risk.unit_limit, 1 - 1e-12)), 0.0)
+    return np.maximum(found, loudest)
 
 
 def _rounded(estimates: FloatArray) -> FloatArray:
