@@ -33,6 +33,8 @@ _NEARLY = 2.0
 _HOPELESS = 3.0
 # Then a place as near to an evaluation as this shows nothing that was not seen there.
 _NEXT_TO = 0.01
+# The places whose risks may be lowest are this share of all.
+_LOWEST = 0.3
 # Expected improvements are means over so many draws from what surrogates leave likely.
 _DRAWS = 32
 # Among so many parameters it paid to go by what surrogates do not know, and among no others.
@@ -156,8 +158,7 @@ def score(
     improvement is flat. ``means``: the posterior means there, where they are known already. With
     ``safe_first``, a safe configuration comes before everything else as long as there may be a
     safer one, and as long as nothing evaluated has a chance to pass; then every second evaluation
-    goes where nothing was evaluated, since surrogates may not show where risks are low, and so do
-    the others where the safest place would repeat an evaluation. Where there is no safer one, the
+    goes where nothing was evaluated (see `_safer_or_remote`). Where there is no safer one, the
     target moves up to what there is. With ``bold``, as long as
     everything evaluated is expected to pass, values count as optimistic: nothing has shown yet
     where the limits lie, and means fall back to what is known far from it. As long as it is
@@ -223,13 +224,20 @@ def _safer_or_remote(
     """Make the score of `score` as long as nothing evaluated has a chance to pass.
 
     Every second step goes to the place whose risks may be lowest. Where that is next to an
-    evaluation, such as the corner to which risks fall, it would show the same again.
+    evaluation, such as the corner to which risks fall, it would show the same again. The others go
+    where nothing was evaluated: in turn among the places whose risks may be lowest, since the
+    farthest places are corners, and anywhere, since surrogates may be wrong about these risks.
     """
-    remote = remoteness(model.observations)
-    if len(model.evaluated) % 2:
-        return _with_values(x, remote)
-    excess = risk_excess(model, x, region)
-    if remote(x[[int(excess.argmin())]])[0] < _NEXT_TO:
+    remote, excess = remoteness(model.observations), risk_excess(model, x, region)
+    n = len(model.evaluated)
+    if n % 4 == 3:
+        line = float(np.quantile(excess, _LOWEST))
+
+        def remote_and_low(at: FloatArray) -> FloatArray:
+            return np.where(risk_excess(model, at, region) <= line, remote(at), -1.0)
+
+        return _with_values(x, remote_and_low)
+    if n % 2 or remote(x[[int(excess.argmin())]])[0] < _NEXT_TO:
         return _with_values(x, remote)
     return -excess, lambda at: -risk_excess(model, at, region)
 
