@@ -108,6 +108,22 @@ def test_one_whole_evaluation_stops_nothing_whatever_the_free_objective_is_measu
     assert rp.select(raced(evaluate=evaluate)).config["x"] > 0.2
 
 
+@pytest.mark.parametrize("penalty", [1e3, 1e30])
+def test_penalties_that_are_likely_to_pass_do_not_stop_what_is_better(penalty):
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        for rows in np.split(np.arange(K), K // BLOCK):
+            yield {"error": errors(x)[0, rows], "cost": penalty if x > 0.25 else 1 - x}
+        return {"error": errors(x)[1]}
+
+    study = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0})
+    for x in (0.3, 0.29, 0.1, 0.2, 0.4):
+        study.enqueue_trial({"x": x})
+    study.optimize(rp.objective(study, evaluate), n_trials=6)
+    assert [t.number for t in study.trials if t.state == TrialState.PRUNED] == [2, 5]
+    assert rp.select(study).config == {"x": 0.2}
+
+
 def test_examples_that_a_race_evaluated_are_not_fresh_ones():
     study = raced()
     trial = ended(study)[0]
