@@ -168,6 +168,22 @@ def test_status_counts_what_was_ended():
     assert 0.3 < racing.saved < 1
 
 
+def test_status_reports_risks_without_the_caution_that_losses_are_filled_in_with():
+    study = raced()
+    status = study_status(study)
+    (risk,) = status.risks
+    complete = [t for t in study.trials if t.state == TrialState.COMPLETE]
+    notes = {t.number: foretold_of(t) for t in complete}
+    known = [(notes[t.number] or t).values[0] for t in complete]
+    assert (risk.lowest_loss, risk.highest_loss) == (min(known), max(known))
+    assert max(known) < max(t.values[0] for t in complete)
+    assert risk.n_below_limit == sum(value <= 0.2 for value in known)
+    of_trials = f", foretold of {len(ended(study))} trials"
+    assert status.range_in_words(risk).endswith(of_trials)
+    whole = study_status(raced(3, evaluate=lambda trial: race(trial, heeds=False)))
+    assert "foretold" not in whole.range_in_words(whole.risks[0])
+
+
 def test_only_whole_evaluations_tell_how_examples_differ():
     """Losses that are foretold follow from others, and would only repeat what these say."""
     study = raced(9)
@@ -186,6 +202,7 @@ def test_only_whole_evaluations_tell_how_examples_differ():
         {"errors": [0.1, 0.1]},
         {"values": [], "errors": [], "n_evaluated": 5, "n_examples": 5},
         {"values": [0.1], "errors": [], "n_evaluated": 5, "n_examples": 9},
+        {"values": [0.1], "errors": [0.1], "n_evaluated": 5, "n_examples": 9},
         [1],
     ],
 )
