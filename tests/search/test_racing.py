@@ -145,6 +145,29 @@ def test_beside_a_penalty_a_better_evaluation_is_still_worth_finishing():
         assert not is_worth_finishing([Guess(0.4, 0.01), Guess(0.6, 0.0)], known, region)
 
 
+@pytest.mark.parametrize("penalty", [100.0, 1e3, 1e6, 1e30])
+@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize("risk", [0.0, 0.1])
+def test_a_penalty_that_is_likely_to_pass_does_not_hide_what_is_better(penalty, times, risk):
+    """It may have been given to the safest of all, and more often than any other number."""
+    region = [Interval(0.17, 0.15, 0.19, 20, feasible=True, noise=0.01)]
+    known = np.array([[0.05, 1.0], *[[risk, penalty]] * times])
+    assert is_worth_finishing([Guess(0.1, 0.01), Guess(0.85, 0.0)], known, region)
+    assert not is_worth_finishing([Guess(0.1, 0.01), Guess(1.1, 0.0)], known, region)
+    assert not is_worth_finishing([Guess(0.1, 0.01), Guess(penalty, 0.0)], known, region)
+
+
+def test_a_gain_counts_beside_what_is_still_possible_where_costs_span_decades():
+    """A gain of a fifth of the best one is little beside where the search began, and much now."""
+    region = [Interval(0.17, 0.15, 0.19, 20, feasible=True, noise=0.01)]
+    risks = np.array([0.0, 0.03, 0.06, 0.09, 0.12, 0.135])
+    known = np.column_stack([risks, 10 ** (6 - 25 * risks)])
+    best = known[-1, 1]
+    assert best < 0.001 * known[0, 1]
+    assert is_worth_finishing([Guess(0.135, 0.005), Guess(0.8 * best, 0.0)], known, region)
+    assert not is_worth_finishing([Guess(0.135, 0.005), Guess(1.2 * best, 0.0)], known, region)
+
+
 @pytest.mark.parametrize("values", [(0.0, 1.0), (-1.0, 0.0, 1.0), tuple(np.linspace(0, 1, 50))])
 def test_filled_losses_have_the_mean_that_is_foretold_and_are_losses_that_were_shown(values):
     rng = np.random.default_rng(3)

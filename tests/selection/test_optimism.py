@@ -99,7 +99,7 @@ def test_the_words_are_true_of_any_number_of_candidates(hoped, words):
     assert words is None or words in message
 
 
-def counted(hoped, found, n=1000):
+def counted(hoped, found, n=1000, **given):
     """The message where so many of ``n`` validation and ``n`` calibration examples were wrong."""
     places = np.random.default_rng(0).permuted(np.tile(np.arange(n), (len(hoped), 1)), axis=1)
     return str(
@@ -108,8 +108,19 @@ def counted(hoped, found, n=1000):
             validation={"error": places < np.array(hoped)[:, None], "cost": -np.array(hoped)},
             calibration={"error": places < np.array(found)[:, None]},
             order=range(len(hoped)),
+            **given,
         )
     )
+
+
+def test_losses_that_were_foretold_make_no_risk_more_certain():
+    """The standard errors are those of the examples that were evaluated, row by row."""
+    assert "for the only candidate, 4.3 standard errors apart" in counted([50], [100])
+    fewer = counted([50], [100], n_evaluated=[250])
+    assert "for the only candidate, 3.0 standard errors apart" in fewer
+    assert "too optimistic" not in counted([50], [100], n_evaluated=[100])
+    mixed = counted([50, 50, 50], [100, 100, 100], n_evaluated=[250, 1000, 100])
+    assert "and most are at least 2.9 standard errors apart" in mixed
 
 
 def test_the_advice_is_what_most_candidates_show_and_no_more():

@@ -61,7 +61,11 @@ def test_what_is_promising_ends_when_enough_is_known_and_is_a_candidate(tmp_path
     selection = rp.select(study)
     assert any(trial.params in selection.valid for trial in ended(study))
     complete = [t for t in study.trials if t.state == TrialState.COMPLETE]
-    said = f"Races ended {len(ended(study))} of {len(complete)} evaluations"
+    assert len(complete) < len(study.trials)  # the others were stopped
+    said = (
+        f"Of {len(complete)} configurations that were considered, races ended the evaluation of "
+        f"{len(ended(study))} when"
+    )
     assert said in selection.message
     assert said in selection.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert rp.verify(selection.certificate, study=study).ok
@@ -70,7 +74,7 @@ def test_what_is_promising_ends_when_enough_is_known_and_is_a_candidate(tmp_path
 def test_fewer_examples_lead_to_about_the_same_choice():
     whole = raced(evaluate=lambda trial: race(trial, heeds=False))
     assert not ended(whole)
-    assert "Races ended" not in rp.select(whole).message
+    assert "races ended" not in rp.select(whole).message
     short = raced()
     apart = rp.select(whole).config["x"] - rp.select(short).config["x"]
     assert abs(apart) < 0.05
@@ -108,6 +112,22 @@ def test_one_whole_evaluation_stops_nothing_whatever_the_free_objective_is_measu
     assert rp.select(raced(evaluate=evaluate)).config["x"] > 0.2
 
 
+@pytest.mark.parametrize("penalty", [1e3, 1e30])
+def test_penalties_that_are_likely_to_pass_do_not_stop_what_is_better(penalty):
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        for rows in np.split(np.arange(K), K // BLOCK):
+            yield {"error": errors(x)[0, rows], "cost": penalty if x > 0.25 else 1 - x}
+        return {"error": errors(x)[1]}
+
+    study = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0})
+    for x in (0.3, 0.29, 0.1, 0.2, 0.4):
+        study.enqueue_trial({"x": x})
+    study.optimize(rp.objective(study, evaluate), n_trials=6)
+    assert [t.number for t in study.trials if t.state == TrialState.PRUNED] == [2, 5]
+    assert rp.select(study).config == {"x": 0.2}
+
+
 def test_examples_that_a_race_evaluated_are_not_fresh_ones():
     study = raced()
     trial = ended(study)[0]
@@ -117,7 +137,8 @@ def test_examples_that_a_race_evaluated_are_not_fresh_ones():
     fresh = RNG.random(K) < 0.05
     selection = rp.recertify(study, {trial.number: {"error": fresh}}, trial=trial.number)
     assert selection.config == trial.params
-    assert "Races ended 1 of 1 evaluation" in selection.message
+    said = "Of 1 configuration that was considered, races ended the evaluation of 1 when enough"
+    assert said in selection.message
 
 
 def test_a_generator_that_ends_before_enough_is_known_is_refused():
@@ -152,6 +173,22 @@ def test_status_counts_what_was_ended():
     assert 0.3 < racing.saved < 1
 
 
+def test_status_reports_risks_without_the_caution_that_losses_are_filled_in_with():
+    study = raced()
+    status = study_status(study)
+    (risk,) = status.risks
+    complete = [t for t in study.trials if t.state == TrialState.COMPLETE]
+    notes = {t.number: foretold_of(t) for t in complete}
+    known = [(notes[t.number] or t).values[0] for t in complete]
+    assert (risk.lowest_loss, risk.highest_loss) == (min(known), max(known))
+    assert max(known) < max(t.values[0] for t in complete)
+    assert risk.n_below_limit == sum(value <= 0.2 for value in known)
+    of_trials = f", foretold of {len(ended(study))} trials"
+    assert status.range_in_words(risk).endswith(of_trials)
+    whole = study_status(raced(3, evaluate=lambda trial: race(trial, heeds=False)))
+    assert "foretold" not in whole.range_in_words(whole.risks[0])
+
+
 def test_only_whole_evaluations_tell_how_examples_differ():
     """Losses that are foretold follow from others, and would only repeat what these say."""
     study = raced(9)
@@ -170,6 +207,7 @@ def test_only_whole_evaluations_tell_how_examples_differ():
         {"errors": [0.1, 0.1]},
         {"values": [], "errors": [], "n_evaluated": 5, "n_examples": 5},
         {"values": [0.1], "errors": [], "n_evaluated": 5, "n_examples": 9},
+        {"values": [0.1], "errors": [0.1], "n_evaluated": 5, "n_examples": 9},
         [1],
     ],
 )

@@ -4,6 +4,7 @@ import re
 import shutil
 
 import numpy as np
+import optuna
 import pytest
 
 import riskpilot as rp
@@ -193,6 +194,20 @@ def test_another_problem_is_refused(earlier, problem, said):
 def test_what_is_no_study_is_refused(odd):
     with pytest.raises(rp.StudyError, match="load_study"):
         rp.create_study(PROBLEM, warm_start=odd)
+
+
+def test_a_sampler_that_would_leave_the_earlier_study_aside_is_refused(earlier, tmp_path):
+    other = optuna.samplers.RandomSampler(seed=0)
+    with pytest.raises(rp.StudyError, match=r"sampler is .*RandomSampler\..* leave warm_start out"):
+        rp.create_study(PROBLEM, sampler=other, warm_start=earlier)
+
+    class Own(rp.GuidedSampler):
+        pass
+
+    place = {"storage": tmp_path / "study.db", "study_name": "own"}
+    study = rp.create_study(PROBLEM, sampler=Own(PROBLEM), warm_start=earlier, **place)
+    assert earlier_of(study) is not None
+    assert rp.load_study(**place, sampler=other).sampler is other
 
 
 def test_a_study_without_results_is_refused():

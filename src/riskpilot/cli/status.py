@@ -83,16 +83,16 @@ def _show_risks(console: Console, status: Status) -> None:
     """Show the limits, and how the trials stand to them on validation data."""
     if status.risks:
         heads = ["risk", "limit", "on validation so far", "trials below", "region of interest"]
-        rows = [(_cells(risk), None) for risk in status.risks]
+        rows = [(_cells(status, risk), None) for risk in status.risks]
         terminal.show_table(console, "Risks", heads, rows)
 
 
-def _cells(risk: RiskStatus) -> list[object]:
+def _cells(status: Status, risk: RiskStatus) -> list[object]:
     """Write how the trials stand to one limit."""
     return [
         risk.title,
         "open" if risk.loss_limit is None else exact(risk.loss_limit),
-        f"{risk.lowest_loss:.4g} to {risk.highest_loss:.4g}",
+        status.range_in_words(risk),
         "" if risk.n_below_limit is None else risk.n_below_limit,
         "" if risk.loss_region is None else "{:.4g} to {:.4g}".format(*risk.loss_region),
     ]

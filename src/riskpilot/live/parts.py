@@ -143,7 +143,7 @@ def _risk(status: Status, risk: RiskStatus) -> str:
     finished = status.states["complete"] - len(status.left_out)
     rows = {
         "limit": "open" if risk.loss_limit is None else exact(risk.loss_limit),
-        "so far": f"{risk.lowest_loss:.4g} to {risk.highest_loss:.4g}",
+        "so far": status.range_in_words(risk),
     }
     if risk.n_below_limit is not None:
         rows["within the limit"] = f"{risk.n_below_limit:,} of {finished:,}"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from riskpilot.common.arrays import BoolArray, FloatArray
+from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee import Interval
 from riskpilot.search.foretelling import Guess
 from riskpilot.search.penalties import cut_at, without_penalties
@@ -19,8 +19,10 @@ _DRAWS = 128
 # An evaluation is not worth finishing when it gains less than this share of what the free objective
 # differs by between evaluations.
 _WORTH = 0.001
-# A free objective that lies so many times as far beyond those that are likely to pass as these lie
-# apart would hide what they differ by.
+# From this chance on an evaluation counts as likely to pass.
+_LIKELY = 0.5
+# A free objective that lies so many times as far from the best of those that may become the choice
+# as these lie apart would hide what they differ by.
 _FAR = 10.0
 # A risk is known well when what is foretold of it errs by at most so many of the standard errors
 # that it has on all examples. A free objective that is a number is when it errs by at most these
@@ -70,18 +72,16 @@ def is_worth_finishing(
     means, errors = (np.array(column) for column in zip(*guesses, strict=True))
     if not np.isfinite(errors[:-1]).all():
         return True
-    likely = passing_chances(region, known) >= 0.5
-    known = _within_reach(
-        without_penalties(known), likely, means[-1] if np.isfinite(errors[-1]) else None
-    )
+    chances = passing_chances(region, known)
+    foretold = means[-1:] if np.isfinite(errors[-1]) else means[:0]
+    known = _within_reach(without_penalties(known), chances, foretold)
     low, high = known[:, -1].min(), known[:, -1].max()
     if not np.isfinite(errors[-1]):
         means[-1], errors[-1] = 2 * low - high - max(1e-9, 1e-6 * abs(low)), 0.0
     worst = float(max(high, means[-1]))
     spread = worst - float(low)
-    is_likely = bool(likely.any())
     # What a search without a choice is worth.
-    nothing = worst if is_likely else worst + (spread or 1.0)
+    nothing = worst if (chances >= _LIKELY).any() else worst + (spread or 1.0)
     reference = np.append(np.full(len(region), np.inf), nothing)
     half = np.random.default_rng(0).standard_normal((_DRAWS // 2, len(means)))
     draws = means + np.vstack([half, -half]) * errors
@@ -89,14 +89,23 @@ def is_worth_finishing(
     return bool(added(draws).mean() > _WORTH * spread)
 
 
-def _within_reach(known: FloatArray, likely: BoolArray, foretold: float | None) -> FloatArray:
-    """Bring free objectives down that lie far beyond all that are likely to pass.
+def _within_reach(known: FloatArray, chances: FloatArray, foretold: FloatArray) -> FloatArray:
+    """Bring free objectives down that lie far beyond what an evaluation can still change.
 
-    ``known``: the objectives of earlier evaluations, shape (n, c + 1); ``likely``: which of them
-    are likely to pass, (n,); ``foretold``: the free objective of the one under way, where it is
-    known. Beside a penalty no gain would be worth an evaluation.
+    Beside a penalty no gain would be worth an evaluation, even where the penalty itself is likely
+    to pass. What counts is how far those lie apart that may become the choice: likely to pass, and
+    for none of them a better one is as likely to. The half of them with the worst free objectives
+    has no say, as a price for low risks may be as high as a penalty.
+
+    ``known``: the objectives of earlier evaluations, shape (n, c + 1); ``chances``: theirs to pass,
+    (n,); ``foretold``: the free objective of the one under way where it is known, else empty.
     """
-    near = np.append(known[likely, -1], [] if foretold is None else [foretold])
-    if not likely.any() or np.ptp(near) == 0:
+    rows = np.lexsort([-chances, known[:, -1]])
+    rows = rows[chances[rows] >= _LIKELY]
+    if not rows.size:
         return known
-    return cut_at(known, float(near.max() + _FAR * np.ptp(near)))
+    of_better = np.maximum.accumulate(np.append(-np.inf, chances[rows]))[:-1]
+    near = np.unique(np.append(known[rows[chances[rows] > of_better], -1], foretold))
+    if near.size == 1:
+        return known
+    return cut_at(known, float(near[0] + _FAR * (near[len(near) // 2] - near[0])))

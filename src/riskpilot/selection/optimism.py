@@ -1,7 +1,7 @@
 """Whether calibration data shows that validation data was too optimistic, once both are open."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -19,22 +19,26 @@ def optimism_in_words(
     plan: TestPlan,
     result: TestResult,
     validation: ValidationLosses,
+    ended: Mapping[int, int],
     before: str = "",
-    ended: Collection[int] = (),
 ) -> str:
     """Say which risks were lower on validation than chance explains, and what to do about it.
 
     All candidates that were tested are asked: most of them have to show it, and what is advised is
     what most of them show. One alone may be far off by chance, and where its risk is small, a few
     losses are a large share of it. Returns an empty text where nothing is to be said. ``ended``:
-    the rows whose evaluation a race ended, which may be another reason.
+    of the rows whose evaluation a race ended, how many validation examples were evaluated. It may
+    be another reason, and what is foretold of the other examples makes no risk more certain.
     """
     if result.calibration is None or validation.n_examples == 0 or not plan.order:
         return ""
     rows, held_out = list(plan.order), list(result.rows)
     hoped, found = validation.values[rows], result.calibration.values[held_out]
+    k = validation.n_examples
+    fewer = np.sqrt([k / ended.get(row, k) for row in rows])
     errors = np.hypot(
-        validation.standard_errors[rows], result.calibration.standard_errors[held_out]
+        validation.standard_errors[rows] * fewer[:, None],
+        result.calibration.standard_errors[held_out],
     )
     verdict = "The promise stands, but " if result.passed.any() else "Nothing is certified, and "
     lines = []

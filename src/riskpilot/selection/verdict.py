@@ -99,7 +99,7 @@ class Selection:
         """The verdict in plain words."""
         verdict = verdict_in_words(self.certificate, self.plan, self.result, self.closest)
         ended = self.certificate.evaluated
-        optimism = optimism_in_words(self.plan, self.result, self.validation, "\n", ended)
+        optimism = optimism_in_words(self.plan, self.result, self.validation, ended, "\n")
         foretold = foretold_in_words(self.certificate, "\n")
         return verdict + optimism + foretold + left_out_in_words(self.left_out, "\n")
 

@@ -44,11 +44,13 @@ def foretold_in_words(certificate: Certificate, before: str = "") -> str:
     """Say that races ended evaluations when enough was known; an empty text where none did."""
     if not certificate.evaluated:
         return ""
-    n, of = len(certificate.evaluated), how_many(certificate.n_configs, "evaluation")
+    n, known = len(certificate.evaluated), certificate.n_configs
+    of = how_many(known, "configuration that was", "configurations that were")
     chosen = _of_the_chosen(certificate)
     return (
-        f"{before}Races ended {n:,} of {of} when enough was known of validation: the losses of the "
-        f"other validation examples are foretold from neighbouring configurations.{chosen} "
+        f"{before}Of {of} considered, races ended the evaluation of {n:,} when enough was known of "
+        f"validation: the losses of the other validation examples are foretold from neighbouring "
+        f"configurations.{chosen} "
         f"Calibration losses are all as they were evaluated."
     )
 

@@ -29,6 +29,7 @@ from riskpilot.study.kept.earlier import EARLIER_KEY, write_earlier
 from riskpilot.study.kept.loss_store import attach_store, chosen_store
 from riskpilot.study.kept.seen_ids import stored_ids
 from riskpilot.study.kept.trials import trials_of
+from riskpilot.study.sampler import GuidedSampler
 from riskpilot.study.sampler_settings import LARGEST_SEED
 from riskpilot.study.steering import sampler_for
 from riskpilot.study.storages import (
@@ -92,8 +93,8 @@ def create_study(
     warm_start : optuna.Study, optional
         An earlier study with the same parameters, risks and free objective, on other data. What was
         best there is tried first, and its validation results help the search as far as they prove
-        right. Its calibration losses are not read. A study that is continued stays as it was
-        made.
+        right. Its calibration losses are not read. Only a `GuidedSampler` goes by it. A study
+        that is continued stays as it was made.
 
     Returns
     -------
@@ -105,7 +106,7 @@ def create_study(
     StudyError
         If an argument is not of its kind, the storage cannot be opened, or a study of this name is
         there and is not to be continued, or has another problem; or if ``warm_start`` has other
-        risks.
+        risks, or is given along with a sampler that is no `GuidedSampler`.
 
     Examples
     --------
@@ -122,6 +123,11 @@ def create_study(
     first = None if safe is None else _enqueued(safe) or None
     earlier = None if warm_start is None else read_earlier(problem, warm_start)
     _check_place(storage, study_name, sampler, load_if_exists)
+    if not (warm_start is None or sampler is None or isinstance(sampler, GuidedSampler)):
+        raise StudyError(
+            f"warm_start helps a GuidedSampler, and no other sampler goes by an earlier study, but "
+            f"sampler is {type_in_words(sampler)}. Leave sampler out, or leave warm_start out."
+        )
     _check_numbers(seed, n_calibration)
     with clear_errors(storage):
         opened = _opened(storage)

@@ -9,6 +9,7 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.common import for_programs, how_many
+from riskpilot.common.arrays import FloatArray
 from riskpilot.errors import shown
 from riskpilot.guarantee import region_of
 from riskpilot.problem import Problem
@@ -16,9 +17,15 @@ from riskpilot.search import Outlook
 from riskpilot.study.forecast import outlook_of
 from riskpilot.study.kept.attributes import ERROR_KEY, problem_of, settings_of
 from riskpilot.study.kept.foretold import Foretold, foretold_of
-from riskpilot.study.kept.records import Record, validation_of
+from riskpilot.study.kept.records import validation_of
 from riskpilot.study.kept.stopped import Stopped, stopped_of, was_stopped
-from riskpilot.study.kept.trials import finished_among, has_losses, n_calibration_of, trials_of
+from riskpilot.study.kept.trials import (
+    Finished,
+    finished_among,
+    has_losses,
+    n_calibration_of,
+    trials_of,
+)
 from riskpilot.study.questions.question_ledger import ledger, outcomes
 from riskpilot.study.searching import still
 from riskpilot.study.storages import (
@@ -81,8 +88,9 @@ class RiskStatus:
 
     ``says``: the risk with its limit, in words; ``title``: what the numbers that follow are called,
     which are losses ("1 - recall"); ``loss_limit``: the largest loss allowed; ``lowest_loss``,
-    ``highest_loss``: the range over the finished trials; ``n_below_limit``: how many of them lie
-    below the limit; ``loss_region``: the region of interest that the search is steered to.
+    ``highest_loss``: the range over the finished trials, of those that a race ended what is
+    foretold; ``n_below_limit``: how many of them lie below the limit; ``loss_region``: the region
+    of interest that the search is steered to.
     """
 
     name: str
@@ -157,6 +165,12 @@ class Status:
             return "all of delta"
         return f"{share} times delta" if self.spent > 1 else f"{share} of delta"
 
+    def range_in_words(self, risk: RiskStatus) -> str:
+        """Write between which values a risk lies, and of how many trials it is foretold."""
+        ended = 0 if self.racing is None else self.racing.ended
+        foretold = f", foretold of {how_many(ended, 'trial')}" if ended else ""
+        return f"{risk.lowest_loss:.4g} to {risk.highest_loss:.4g}{foretold}"
+
     def to_json(self) -> dict[str, Any]:
         """Write the status as plain JSON; what JSON does not have becomes a text."""
         written: dict[str, Any] = for_programs(asdict(self))
@@ -182,7 +196,7 @@ def study_status(study: optuna.Study) -> Status:
         seconds=sum(_seconds(trial) for trial in trials),
         n_validation=records[-1].n_validation if records else None,
         n_calibration=n_calibration,
-        risks=_risks(problem, records, n_calibration) if records else (),
+        risks=_risks(problem, done, n_calibration) if records else (),
         failures=tuple(_failure(t) for t in trials if t.state == TrialState.FAIL),
         running=_running(trials, silent_trials(study)),
         heartbeats=has_heartbeat(study),
@@ -228,14 +242,13 @@ def _failure(trial: FrozenTrial) -> Failure:
     return Failure(trial.number, error if isinstance(error, str) else shown(error), trial.params)
 
 
-def _risks(
-    problem: Problem, records: Sequence[Record], n_calibration: int | None
-) -> tuple[RiskStatus, ...]:
+def _risks(problem: Problem, done: Finished, n_calibration: int | None) -> tuple[RiskStatus, ...]:
     """Report every risk so far, on validation data."""
-    validation = validation_of(problem, records)
+    validation = validation_of(problem, done.records)
     regions = region_of(validation, n_calibration)
+    every = _without_caution(validation.values, done.trials)
     result = []
-    for risk, region, values in zip(problem.risks, regions, validation.values.T, strict=True):
+    for risk, region, values in zip(problem.risks, regions, every.T, strict=True):
         result.append(
             RiskStatus(
                 name=risk.name,
@@ -249,6 +262,18 @@ def _risks(
             )
         )
     return tuple(result)
+
+
+def _without_caution(values: FloatArray, trials: Sequence[FrozenTrial]) -> FloatArray:
+    """Put in what was foretold of trials that a race ended; a search takes them for a bit worse.
+
+    ``values``: those of the risks, one row for each of the trials, (n, c).
+    """
+    result = values.copy()
+    for row, note in enumerate(map(foretold_of, trials)):
+        if note is not None:
+            result[row] = note.values[: values.shape[1]]
+    return result
 
 
 def _questions(study: optuna.Study) -> tuple[QuestionStatus, ...]:

@@ -49,7 +49,9 @@ def _read_foretold(trial: FrozenTrial) -> Foretold | None:
         found = Foretold(values, errors, int(stored["n_evaluated"]), int(stored["n_examples"]))
     except (KeyError, TypeError, ValueError) as error:
         raise not_as_written(trial, error) from error
-    if len(values) != len(errors) or not 0 < found.n_evaluated < found.n_examples:
+    n_objectives = len(trial.values or values)
+    fits = len(values) == len(errors) == n_objectives
+    if not (fits and 0 < found.n_evaluated < found.n_examples):
         raise not_as_written(trial, "its numbers do not go together")
     return found
 
