@@ -32,7 +32,7 @@ def model(values, has_safe=False):
 
 
 # From risky and cheap to a mean that passes, with luck: what follows is safer and dearer.
-HARDLY = [[0.16, 0.0], [0.14, 0.05], [0.12, 0.1], [0.1, 0.15], [0.08, 0.2]]
+HARDLY = [[0.15, 0.0], [0.13, 0.05], [0.11, 0.1], [0.09, 0.15], [0.07, 0.2]]
 
 
 def test_a_safer_place_is_worth_an_evaluation_where_nothing_was_named_as_safe():

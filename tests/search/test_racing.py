@@ -134,6 +134,14 @@ def test_until_something_is_likely_to_pass_what_may_pass_is_finished_however_dea
     assert is_worth_finishing([Guess(0.1, 0.01), Guess(0.1, 0.0)], one_price, REGION)
 
 
+def test_where_nothing_was_named_as_safe_a_safer_and_dearer_evaluation_is_finished():
+    region = [Interval(0.17, 0.15, 0.19, 20, feasible=True, noise=0.01)]
+    known = np.array([[0.16, 0.5], [0.3, 0.1]])  # the first one passes with a chance of 0.84
+    safer = [Guess(0.1, 0.005), Guess(0.7, 0.0)]
+    assert is_worth_finishing(safer, known, region, has_safe=False)
+    assert not is_worth_finishing(safer, known, region, has_safe=True)
+
+
 def test_beside_a_penalty_a_better_evaluation_is_still_worth_finishing():
     """One free objective of 1e30 does not make all others look equal."""
     region = [Interval(0.17, 0.15, 0.19, 20, feasible=True, noise=0.01)]

@@ -58,7 +58,11 @@ def is_known_well(
 
 
 def is_worth_finishing(
-    guesses: Sequence[Guess], known: FloatArray, region: Sequence[Interval]
+    guesses: Sequence[Guess],
+    known: FloatArray,
+    region: Sequence[Interval],
+    *,
+    has_safe: bool = True,
 ) -> bool:
     """Tell whether an evaluation may still become a better choice than earlier ones.
 
@@ -66,8 +70,9 @@ def is_worth_finishing(
     evaluations, shape (n, c + 1); ``region``: what passes. What counts is by how much the free
     objective of the choice is expected to gain: a mean over what the evaluation may show and over
     what may pass on calibration data. A free objective of which nothing is known counts as far
-    better than all others. Until something known is more likely to pass than not, whatever may
-    pass is worth more than nothing, however bad its free objective is.
+    better than all others. Until something known is more likely to pass than not, and where no
+    configuration was named as safe (``has_safe``), whatever may pass is worth more than nothing,
+    however bad its free objective is.
     """
     means, errors = (np.array(column) for column in zip(*guesses, strict=True))
     if not np.isfinite(errors[:-1]).all():
@@ -81,7 +86,8 @@ def is_worth_finishing(
     worst = float(max(high, means[-1]))
     spread = worst - float(low)
     # What a search without a choice is worth.
-    nothing = worst if (chances >= _LIKELY).any() else worst + (spread or 1.0)
+    is_safe = has_safe and bool((chances >= _LIKELY).any())
+    nothing = worst if is_safe else worst + (spread or 1.0)
     reference = np.append(np.full(len(region), np.inf), nothing)
     half = np.random.default_rng(0).standard_normal((_DRAWS // 2, len(means)))
     draws = means + np.vstack([half, -half]) * errors

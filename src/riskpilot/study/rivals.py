@@ -52,6 +52,7 @@ class Rivals:
     region: Sequence[Interval] = ()
     losses: Mapping[str, FloatArray] = field(default_factory=dict)
     courses: Sequence[tuple[Course, float]] = ()
+    has_safe: bool = True
 
     def judged(self, seen: ValidationLosses, free: Course | Array) -> Stopped | Foretold | None:
         """Judge a trial by what it showed so far; None while it goes on.
@@ -68,7 +69,7 @@ class Rivals:
         guesses.append(self._free(seen.problem.minimize, free))
         # All k examples are a sample, too: what they show differs from the truth by this much.
         of_sample = np.append(seen.standard_errors[0], _or_zero(seen.free_error)) * math.sqrt(n / k)
-        if not is_worth_finishing(guesses, self.known, self.region):
+        if not is_worth_finishing(guesses, self.known, self.region, has_safe=self.has_safe):
             errors = np.hypot([guess.error for guess in guesses], of_sample).tolist()
             known = [error if math.isfinite(error) else None for error in errors]
             return Stopped([guess.value for guess in guesses], known, n, k)
@@ -153,7 +154,8 @@ def rivals_of(study: optuna.Study, problem: Problem, trial: optuna.Trial) -> Riv
     courses = [
         (course_of(other), float(each.free[0])) for other, each in zip(near, read, strict=True)
     ]
-    return Rivals(k, validation.objectives, region, losses, courses)
+    has_safe = any(SAFE_KEY in other.user_attrs for other in done)
+    return Rivals(k, validation.objectives, region, losses, courses, has_safe)
 
 
 def _nearest(done: Sequence[FrozenTrial], trial: optuna.Trial) -> list[FrozenTrial]:
