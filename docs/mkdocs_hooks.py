@@ -43,6 +43,7 @@ _FIGURES = {
     "training": ("docs/searches.py", "training"),
     "many parameters": ("docs/searches.py", "many_parameters"),
     "few evaluations": ("docs/searches.py", "few_evaluations"),
+    "without a safe start": ("docs/searches.py", "without_safe_start"),
     "known surface": ("docs/searches.py", "known_surface"),
     "earlier studies": ("docs/searches.py", "earlier_studies"),
     "throughput": ("docs/searches.py", "throughput"),

@@ -4,8 +4,8 @@
 ``python -m experiments.racing``, ``python -m experiments.warm_start``,
 ``python -m experiments.trees``, ``python -m experiments.training``,
 ``python -m experiments.many_parameters``, ``python -m experiments.few_evaluations``,
-``python -m experiments.known_surface``, ``python -m experiments.many_workers`` and
-``python -m benchmarks.throughput`` make them.
+``python -m experiments.known_surface``, ``python -m experiments.without_safe_start``,
+``python -m experiments.many_workers`` and ``python -m benchmarks.throughput`` make them.
 """
 
 import json
@@ -23,6 +23,11 @@ _TREES = {
     "nested": "two levels, synthetic",
     "pipeline": "two choices side by side, synthetic",
     "three models on Adult": "three models of scikit-learn on Adult",
+    "branches, few": "three models, synthetic, N = 12",
+    "layers, few": "layers, synthetic, N = 15",
+    "nested, few": "two levels, synthetic, N = 15",
+    "pipeline, few": "two choices side by side, synthetic, N = 12",
+    "three models on Adult, few": "three models of scikit-learn on Adult, N = 12",
 }
 
 
@@ -107,6 +112,18 @@ def known_surface() -> str:
     limits = sum(row["limits"] for row in rows)
     lines.append(f"| **losses in all** | {limits} | " + " | ".join(map(str, lost)) + " |")
     return "\n".join([*lines, "", _made_of(found)])
+
+
+def without_safe_start() -> str:
+    """Write what searches find where no safe configuration was named."""
+    found = _read("without_safe_start")
+    searches = list(found["rows"][0]["left"])
+    lines = [f"| task | validation | {' | '.join(searches)} |", "|---" * (2 + len(searches)) + "|"]
+    for row in found["rows"]:
+        each = [f"{row['left'][one]:.3f} ({row['empty'][one]:.1%})" for one in searches]
+        validation = f"thinned by {row['thinned']:.0%}" if row["thinned"] else "as it is"
+        lines.append(f"| {row['task']} | {validation} | " + " | ".join(each) + " |")
+    return "\n".join([*lines, "", f"{found['seeds']} seeds of data and search."])
 
 
 def _multiples(name: str, base: str, shares: tuple[str, ...] = ()) -> str:
