@@ -1,6 +1,7 @@
 """Free objectives that are penalties: which ones are, and that all others stay as they are."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -132,3 +133,32 @@ def test_penalties_at_the_start_keep_no_search_at_the_end_of_a_range(seed):
     study = rp.create_study(problem, seed=seed)
     study.optimize(rp.objective(study, evaluate), n_trials=14)
     assert cost_of(rp.select(study).config) < 0.8
+
+
+@pytest.mark.parametrize("penalty", [1e7, 1e30])
+def test_a_penalty_with_the_lowest_risks_is_worse_than_all_others(penalty):
+    """It may be all that passes, and what passes without a penalty is still to be found."""
+    values = np.array([[0.4, 0.0], [0.2, 0.5], [0.1, 0.8], [0.02, penalty], [0.3, penalty]])
+    found = without_penalties(values)[:, -1]
+    assert found.tolist() == pytest.approx([0.0, 0.5, 0.8, 1.6, 0.8])
+
+
+@pytest.mark.parametrize("fallback", [0.0, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_finds_what_passes_beside_a_penalty_at_the_safest_place(seed, fallback):
+    problem = rp.Problem([rp.Risk("error", 0.1)], minimize="cost")
+    draws = np.random.default_rng(seed).random((2, 1500))
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        errors = draws < 0.02 + 0.4 * (1 - x)
+        return rp.Evaluation(
+            {"error": errors[0], "cost": 1e30 if x > 0.95 else x}, {"error": errors[1]}
+        )
+
+    sampler = rp.GuidedSampler(problem, seed=seed, strategy=replace(rp.GUIDED, fallback=fallback))
+    study = rp.create_study(problem, sampler=sampler)
+    study.optimize(rp.objective(study, evaluate), n_trials=10)
+    chosen = rp.select(study).config
+    assert chosen is not None
+    assert chosen["x"] < 0.95

@@ -135,7 +135,7 @@ def test_a_penalty_that_alone_is_likely_to_pass_is_told_as_it_is():
     study.optimize(run, n_trials=6)
     ahead = study.sampler.outlook(study)
     assert (ahead.trial, ahead.free) == (0, 1e30)
-    assert ahead.spread == pytest.approx(0.4)
+    assert ahead.spread == pytest.approx(0.8)  # twice what the others differ by
 
 
 @pytest.mark.parametrize("m", [11, 15])

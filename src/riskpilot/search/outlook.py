@@ -46,7 +46,8 @@ class Outlook:
         the same: by less than a trillionth of their size, or by less than 1e-100. A penalty counts
         as the worst of the others: it is ten times as far from the best as five or more others
         are, which are no fewer than penalties, and one of them has risks as low; or it is a million
-        times as far from the best.
+        times as far from the best. One of those whose risks no other evaluation has counts as worse
+        than the worst, by as much as the others differ.
     needs : int or None
         Where nothing can pass, because there are too few calibration examples, how many it takes
         at least; None elsewhere.

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from riskpilot.common.arrays import FloatArray
+from riskpilot.common.arrays import BoolArray, FloatArray
 
 # A penalty is farther from the best value than all others are by this factor. Beside it a surrogate
 # sees them as equal: they differ by less than its smallest noise.
@@ -26,12 +26,19 @@ def without_penalties(values: FloatArray) -> FloatArray:
     """Bring penalties among free objectives down to the worst of the others.
 
     ``values``: the objectives of evaluations, shape (n, c + 1), the free one last. Beside a penalty
-    as it is, a surrogate could not tell the others apart. Where there is none, nothing changes.
+    as it is, a surrogate could not tell the others apart. One whose risks no other evaluation has
+    comes down to what is as much worse than the worst as the others differ: it may be all that
+    passes, and what passes without a penalty is still to be found. Where there is none, nothing
+    changes.
     """
     line = penalty_line(values[:, -1])
     if line == math.inf:
         line = _line_below_repeated(values)
-    return values if line == math.inf else cut_at(values, line)
+    if line == math.inf:
+        return values
+    cut, far = cut_at(values, line), np.flatnonzero(values[:, -1] > line)
+    cut[far[~_dominated_above(values, line)], -1] += line - float(values[:, -1].min())
+    return cut
 
 
 def cut_at(values: FloatArray, line: float) -> FloatArray:
@@ -60,7 +67,7 @@ def outlier_line(values: FloatArray) -> float:
     the way down shows where to go.
     """
     lines = _below_gaps(values[:, -1], _FACTOR_OF_OUTLIER, _FEWEST_BESIDE_REPEATED)
-    return next((line for line in lines if _is_dominated_above(values, line)), math.inf)
+    return next((line for line in lines if _dominated_above(values, line).all()), math.inf)
 
 
 def _line_below_repeated(values: FloatArray) -> float:
@@ -72,18 +79,18 @@ def _line_below_repeated(values: FloatArray) -> float:
     line = next(iter(lines), math.inf)
     far = values[values[:, -1] > line]
     is_repeated = len(far) > 1 and np.ptp(far[:, -1]) == 0
-    return line if is_repeated and _is_dominated_above(values, line) else math.inf
+    return line if is_repeated and _dominated_above(values, line).all() else math.inf
 
 
-def _is_dominated_above(values: FloatArray, line: float) -> bool:
-    """Tell whether for all evaluations above a line there are others below with risks as low.
+def _dominated_above(values: FloatArray, line: float) -> BoolArray:
+    """Tell for each evaluation above a line whether there is one below with risks as low.
 
-    Where there are none, their free objectives may be the price of low risks. ``values``:
-    objectives of shape (n, c + 1).
+    Where there is none, its free objective may be the price of low risks. ``values``: objectives
+    of shape (n, c + 1).
     """
     near, far = values[values[:, -1] <= line], values[values[:, -1] > line]
-    dominated = (near[:, None, :-1] <= far[:, :-1]).all(axis=2).any(axis=0)
-    return bool(dominated.all())
+    as_low = (near[:, None, :-1] <= far[:, :-1]).all(axis=2)
+    return np.asarray(as_low.any(axis=0))
 
 
 def _below_gaps(free: FloatArray, factor: float, fewest: int) -> list[float]:
