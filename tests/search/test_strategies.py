@@ -7,13 +7,7 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.search.choices import as_they_are, fixed_reference
-from riskpilot.search.pools import (
-    at_once,
-    default_pool_size,
-    ends_and_latin_hypercube,
-    slot_of,
-    uniform,
-)
+from riskpilot.search.pools import default_pool_size, ends_and_latin_hypercube, uniform
 from riskpilot.search.strategies import without_limits
 
 
@@ -40,17 +34,7 @@ def test_two_evaluations_begin_a_search_among_few_numbers():
 
 
 def test_choices_are_seen_before_a_search_begins():
-    assert [default_pool_size(d, has_choices=True) for d in range(6)] == [2, 2, 7, 15, 15, 15]
-
-
-def test_a_large_pool_leaves_room_for_proposals_and_is_filled_in_the_end():
-    slots = [slot_of(number, 15) for number in range(60)]
-    assert slots[:5] == [0, 1, 2, 3, 4]
-    assert [slot for slot in slots if slot is not None] == list(range(15))
-    assert slots[:12].count(None) == 5
-    for size in (2, 7, 8):
-        assert [slot_of(number, size) for number in range(size + 2)] == [*range(size), None, None]
-        assert at_once(size) == size
+    assert [default_pool_size(d, has_choices=True) for d in range(6)] == [2, 2, 7, 8, 8, 8]
 
 
 @pytest.mark.parametrize("strategy", [rp.GUIDED, rp.PAPER, rp.ONE_SIDED, rp.HVI])

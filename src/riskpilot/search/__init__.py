@@ -14,7 +14,7 @@ from riskpilot.search.model import (
 )
 from riskpilot.search.outlook import Outlook, best_rows, outlook
 from riskpilot.search.penalties import cut_at, penalty_line, without_penalties
-from riskpilot.search.pools import Pool, at_once, default_pool_size, slot_of, uniform
+from riskpilot.search.pools import Pool, default_pool_size, uniform
 from riskpilot.search.racing import is_known_well, is_worth_finishing
 from riskpilot.search.representatives import representative_rows
 from riskpilot.search.strategies import (
@@ -45,7 +45,6 @@ __all__ = [
     "Scale",
     "Strategy",
     "Surrogate",
-    "at_once",
     "best_rows",
     "check_delta_prime",
     "check_hedge",
@@ -65,7 +64,6 @@ __all__ = [
     "penalty_line",
     "representative_rows",
     "score",
-    "slot_of",
     "smoothed_values",
     "uniform",
     "values_and_variances",

@@ -59,9 +59,8 @@ def uniform(slot: int, size: int, rng: np.random.Generator) -> float:
 # Up to so many numbers, proposals find their way from two evaluations; beyond, from so many.
 _FEW = 3
 _OF_MANY = 8
-# Where there are choices among more than two parameters, so many. The first ones come at once, and
-# then every third evaluation is of the pool, so that few evaluations are not spent on it alone.
-_WITH_CHOICES, _AT_ONCE, _EVERY = 15, 5, 3
+# Where one of two parameters is a choice, so many.
+_TWO_WITH_CHOICES = 7
 
 
 def default_pool_size(d: int, *, has_choices: bool = False) -> int:
@@ -69,33 +68,9 @@ def default_pool_size(d: int, *, has_choices: bool = False) -> int:
 
     Where there are few numbers, two evaluations are enough to begin: what lies between and beyond
     them is found faster by proposals. Among many parameters a larger pool shows which of them
-    matter. Where there are choices (``has_choices``) it is larger still: each has to be seen before
-    anything is known of it, and other parameters may exist under one of them alone. `slot_of` says
-    when its places are filled.
+    matter. So it does where there are choices (``has_choices``): each has to be seen before
+    anything is known of it, and other parameters may exist under one of them alone.
     """
-    if has_choices and d > 1:
-        return 7 if d == 2 else _WITH_CHOICES
-    return 2 if d <= _FEW else _OF_MANY
-
-
-def at_once(size: int) -> int:
-    """Return how many evaluations of the default pool of a size come before the first proposal."""
-    return _AT_ONCE if size == _WITH_CHOICES else size
-
-
-def slot_of(number: int, size: int) -> int | None:
-    """Return which place of the default pool an evaluation takes; None where it is a proposal.
-
-    ``number``: of the evaluation, from 0; ``size``: of the pool.
-
-    >>> [slot_of(number, 8) for number in range(6, 10)]
-    [6, 7, None, None]
-    >>> [slot_of(number, 15) for number in range(3, 12)]
-    [3, 4, None, None, 5, None, None, 6, None]
-    """
-    first = at_once(size)
-    if number < first:
-        return number
-    turn, rest = divmod(number - first, _EVERY)
-    slot = first + turn
-    return slot if rest == _EVERY - 1 and slot < size else None
+    if has_choices and d == 2:
+        return _TWO_WITH_CHOICES
+    return _OF_MANY if d > _FEW or (has_choices and d > 1) else 2

@@ -30,11 +30,9 @@ from riskpilot.search import (
     Outlook,
     Strategy,
     acquisition,
-    at_once,
     check_hedge,
     guided_reference,
     outlook,
-    slot_of,
     uniform,
     without_limits,
 )
@@ -86,9 +84,7 @@ class GuidedSampler(BaseSampler):
         The risks with their limits, the free objective, and delta.
     n_startup_trials : int, optional
         The size of the initial pool; by default 2 for up to three parameters that are numbers and
-        8 for more. Where one is a choice: 2 for one parameter, 7 for two, 15 for more; of these
-        the first 5 come at once, and then every third trial is of the pool. A size that is named
-        comes at once.
+        8 for more. Where one is a choice: 2 for one parameter, 7 for two, 8 for more.
     delta_prime : float, optional
         The width of the region of interest; smaller is wider. By default that of the strategy.
     trust : float, optional
@@ -192,7 +188,7 @@ class GuidedSampler(BaseSampler):
             space = dict(earlier.space)
             if tried_first(earlier, trial.number, trials) is not None:
                 return space
-        if self._slot(trial.number, study, space) is not None or not _enough(trials):
+        if trial.number < self._pool_size(study, space) or not _enough(trials):
             return {}
         return space
 
@@ -272,15 +268,11 @@ class GuidedSampler(BaseSampler):
         if (earlier := earlier_of(study)) is not None:
             earlier.check_space({param_name: param_distribution})
         check_width(param_name, param_distribution)
-        space = study_space(study)
-        slot, rng = self._slot(trial.number, study, space), self._rng(None, param_name)
+        size = self._pool_size(study, study_space(study))
+        rng = self._rng(None, param_name)
+        pool = self._strategy.pool if trial.number < size else uniform
         # A safe configuration that was enqueued first takes the place of the lowest values.
-        place = (
-            uniform(trial.number, 0, rng)
-            if slot is None
-            else self._strategy.pool(slot, self._pool_size(study, space), rng)
-        )
-        value = from_unit(param_distribution, place)
+        value = from_unit(param_distribution, pool(trial.number, size, rng))
         tried = list(filter(was_evaluated, trials_of(study)))
         again = self._rng(trial, param_name)
         return unlike_tried(value, param_name, param_distribution, trial.params, tried, again)
@@ -314,11 +306,11 @@ class GuidedSampler(BaseSampler):
         reference = self._strategy.reference(*known)
         if not np.isfinite(reference).all():  # soft edges: draw where the paper's would be
             reference = guided_reference(*known)
-        slots = [self._slot(trial.number, study, search_space) for trial in done]
+        size = self._pool_size(study, search_space)
         return SearchOutline(
             intervals=tuple(fitted.region),
             reference=tuple(map(float, reference)),
-            pool=tuple(slot is not None for slot in slots),
+            pool=tuple(t.number < size for t in done),
         )
 
     def outlook(self, study: optuna.Study, *, without: Container[int] = ()) -> Outlook | None:
@@ -339,10 +331,9 @@ class GuidedSampler(BaseSampler):
         problem = problem_of(study, otherwise=self._problem)
         search_space = study_space(study)
         trials = [trial for trial in trials_of(study) if trial.number not in without]
-        size = self._pool_size(study, search_space)
-        first = at_once(size) if self._n_startup_trials is None else size
+        pool = self._pool_size(study, search_space)
         n_done = sum(map(was_evaluated, trials))
-        if problem.has_open_limits or not search_space or n_done < max(first, 2):
+        if problem.has_open_limits or not search_space or n_done < max(pool, 2):
             return None
         with one_thread():
             earlier = unless_misled(earlier_of(study), trials)
@@ -379,15 +370,6 @@ class GuidedSampler(BaseSampler):
             trust=self._trust,
             doubt=self._doubt,
         )
-
-    def _slot(
-        self, number: int, study: optuna.Study, space: Mapping[str, BaseDistribution]
-    ) -> int | None:
-        """Return which place of the pool a trial takes; None where it is a proposal."""
-        size = self._pool_size(study, space)
-        if self._n_startup_trials is None:
-            return slot_of(number, size)
-        return number if number < size else None
 
     def _pool_size(self, study: optuna.Study, space: Mapping[str, BaseDistribution]) -> int:
         """Return the size of the initial pool: half of it where an earlier study shows the rest."""
