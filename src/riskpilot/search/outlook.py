@@ -30,8 +30,10 @@ class Outlook:
     gain : float
         How much better the free objective of the choice is expected to be after the next
         evaluation: a mean over what it may show and over what may pass on calibration data, times
-        the chance that it does not repeat an earlier evaluation. Where all evaluations have the
-        same free objective, nothing shows that it changes at all, and the gain is 0.
+        the chance that it does not repeat an earlier evaluation. Where no configuration was named
+        as safe, that anything passes counts as well: nothing certified is worse than the worst
+        free objective, as the strategy's ``fallback`` says. Where all evaluations have the same
+        free objective, nothing shows that it changes at all, and the gain is 0.
     chance : float
         The chance to pass of the finished evaluation that is most likely to pass.
     free : float or None
