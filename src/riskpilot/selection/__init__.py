@@ -1,5 +1,6 @@
 """The verdict: what was chosen, in words and on a page, and its verification."""
 
+from riskpilot.selection.differing import differing_marks
 from riskpilot.selection.file_ledger import ledger_beside, read_ledger
 from riskpilot.selection.from_counts import select_from_counts
 from riskpilot.selection.from_frame import select_from_frame, whole_table
@@ -11,7 +12,6 @@ from riskpilot.selection.verification import (
     Configs,
     Verification,
     compare,
-    differing_marks,
 )
 from riskpilot.selection.words import ended_rows, first_examples, left_out_in_words
 
