@@ -37,7 +37,8 @@ MODULES = (
     *("statistics/**/*.py", "losses/*.py", "**/risk_tests.py"),
     *("**/testing.py", "**/order_of_bets.py", "**/procedures.py", "**/procedure_names.py"),
     *("**/question.py", "**/question_ledger.py", "**/promise_words.py", "**/risk_checks.py"),
-    *("**/certificate.py", "**/verification.py", "**/problem.py", "**/risk.py", "**/metrics.py"),
+    *("**/certificate.py", "**/verification.py", "**/differing.py"),
+    *("**/problem.py", "**/risk.py", "**/metrics.py"),
 )
 LEFT_OUT = ("statistics/sequential/*.py", "statistics/judged/*.py")
 # Which tests are likely to notice a change, by a part of the module's path: these come first, then
@@ -50,6 +51,7 @@ FIRST: dict[str, tuple[str, ...]] = {
     "procedures": ("kits/test_procedure_kit.py",),
     "metrics": ("problem/test_metrics.py",),
     "verification": ("guarantee/test_certificate.py",),
+    "differing": ("guarantee/test_certificate.py",),
     "question_ledger": ("study/test_ledger.py",),
 }
 ROOMS: dict[str, tuple[str, ...]] = {
