@@ -348,10 +348,12 @@ def test_every_value_of_a_choice_at_any_depth_is_tried_early(seed):
     assert any("p" in trial.params for trial in study.trials)
 
 
-def test_only_choices_under_a_condition_are_looked_for():
+def test_only_choices_under_a_condition_are_looked_for_unless_all_are_asked_for():
     space = {"model": CategoricalDistribution("abc"), "x": FloatDistribution(0, 1)}
     flat = Space(space)
     assert flat.untried_choices(np.array([[1 / 6, 0.5]])) == {}
+    (places,) = flat.untried_choices(np.array([[1 / 6, 0.5]]), everywhere=True).values()
+    assert places == pytest.approx([0.5, 5 / 6])
     configs = [{"model": "a", "kernel": "x"}, {"model": "b"}, {"model": "b"}]
     tree = learned(configs, {**space, "kernel": CategoricalDistribution("xyz")})
     points = np.array([tree.point(config) for config in configs])

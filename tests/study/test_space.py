@@ -256,3 +256,17 @@ def test_a_search_of_what_cannot_be_found_looks_everywhere():
     study.optimize(rp.objective(study, evaluate), n_trials=20)
     places = np.sort([trial.params["x"] for trial in study.trials])
     assert np.diff(places).max() < 0.2
+
+
+@pytest.mark.filterwarnings("ignore:The distribution is specified by")
+def test_a_step_that_is_too_large_for_any_number_leaves_one_value():
+    study = rp.create_study(rp.Problem([rp.Risk("error", 0.9)], "cost"), seed=0)
+
+    def evaluate(trial):
+        trial.suggest_int("n", 3, 9, step=10**400)
+        x = trial.suggest_float("x", 0.0, 1.0)
+        draws = np.random.default_rng(trial.number).random((2, 50))
+        return rp.Evaluation({"error": draws[0] < x, "cost": 1 - x}, {"error": draws[1] < x})
+
+    study.optimize(rp.objective(study, evaluate), n_trials=4)
+    assert [trial.params["n"] for trial in study.trials] == [3] * 4

@@ -1,7 +1,7 @@
 """The next configuration: the best point of a space that has not been tried."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from optuna.trial import FrozenTrial
 from scipy.spatial import KDTree
 
 from riskpilot.common.arrays import BoolArray, FloatArray
+from riskpilot.study.kept.trials import was_evaluated
 from riskpilot.study.space import Space, from_unit, n_values, to_unit, with_numbers
 
 Score = Callable[[FloatArray], FloatArray]
@@ -25,6 +26,8 @@ _CLIMBED = ((0.3, 32, 16), (0.1, 32, 16), (0.05, 32, 16), (0.01, 32, 16))
 _AROUND, _AROUND_EACH, _ASIDE = 512, 8, 0.2
 # Of a whole number so many values are looked at, to find one that was not tried.
 _LOOKED_AT = 64
+# From this trial on, every so many look for any choice that was not tried.
+_FIRST_TURN, _TURNS = 12, 4
 # A proposal that leaves the line of all evaluations goes at least so far from it. What spreads by
 # less than the second number spans no direction.
 _OFF, _FLAT = 0.2, 0.05
@@ -69,6 +72,11 @@ def best_new_point(
         look_around(candidates[np.argsort(-scores)[:starts]], scale, n)
     best: FloatArray = candidates[int(np.argmax(scores))]
     return best
+
+
+def enough_to_learn(trials: Iterable[FrozenTrial]) -> bool:
+    """Tell whether there are two finished trials of which a search can learn."""
+    return len(list(itertools.islice(filter(was_evaluated, trials), 2))) == 2
 
 
 def unlike_tried(
@@ -127,15 +135,21 @@ def _all_tried(trials: Sequence[FrozenTrial], decided: Set[str]) -> bool:
 
 
 def at_untried_choices(
-    value: Score, space: Space, cover: FloatArray, scores: FloatArray, taken: FloatArray
+    value: Score,
+    space: Space,
+    cover: FloatArray,
+    scores: FloatArray,
+    taken: FloatArray,
+    any_choice: bool = False,
 ) -> tuple[Score, FloatArray]:
     """Let only points count that have a choice nobody has tried, among choices under a condition.
 
     Such a choice is active in few evaluations of the initial pool, and parameters may exist under
-    one of its values alone: nothing is known of them before it was tried. Returns the value and the
-    scores at the cover, as they are where everything was tried.
+    one of its values alone: nothing is known of them before it was tried. ``any_choice``: whether
+    all other choices count, too. Returns the value and the scores at the cover, as they are where
+    everything was tried.
     """
-    untried = space.untried_choices(taken)
+    untried = space.untried_choices(taken, everywhere=any_choice)
 
     def is_untried(points: FloatArray) -> BoolArray:
         found = np.zeros(len(points), dtype=bool)
@@ -149,6 +163,14 @@ def at_untried_choices(
         lambda points: np.where(is_untried(points), value(points), -np.inf),
         np.where(is_untried(cover), scores, -np.inf),
     )
+
+
+def is_turn_of_any_choice(number: int) -> bool:
+    """Tell whether a trial is to try a choice that nobody has tried, under a condition or not.
+
+    Where there are many, a few evaluations are better spent on those that the initial pool has.
+    """
+    return number >= _FIRST_TURN and number % _TURNS == 0
 
 
 def off_the_line(

@@ -1,8 +1,7 @@
 """Guided Bayesian optimisation as an Optuna sampler."""
 
-import itertools
 import zlib
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,13 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from riskpilot.common import one_thread
 from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.errors import StudyError
-from riskpilot.guarantee import (
-    DOUBT,
-    TRUST,
-    Interval,
-    SearchOutline,
-    region_of,
-)
+from riskpilot.guarantee import DOUBT, TRUST, Interval, SearchOutline, region_of
 from riskpilot.losses import ValidationLosses, was_used_as_number
 from riskpilot.problem import Problem
 from riskpilot.search import (
@@ -50,6 +43,8 @@ from riskpilot.study.proposals import (
     at_untried_choices,
     best_new_point,
     bold_step,
+    enough_to_learn,
+    is_turn_of_any_choice,
     off_the_line,
     unlike_tried,
 )
@@ -84,7 +79,8 @@ class GuidedSampler(BaseSampler):
         The risks with their limits, the free objective, and delta.
     n_startup_trials : int, optional
         The size of the initial pool; by default 2 for up to three parameters that are numbers and
-        8 for more. Where one is a choice: 2 for one parameter, 7 for two, 8 for more.
+        8 for more. Where one is a choice: 2 for one parameter, 7 for two, 8 for more. Queued
+        configurations count, as all trials do.
     delta_prime : float, optional
         The width of the region of interest; smaller is wider. By default that of the strategy.
     trust : float, optional
@@ -188,7 +184,7 @@ class GuidedSampler(BaseSampler):
             space = dict(earlier.space)
             if tried_first(earlier, trial.number, trials) is not None:
                 return space
-        if trial.number < self._pool_size(study, space) or not _enough(trials):
+        if trial.number < self._pool_size(study, space) or not enough_to_learn(trials):
             return {}
         return space
 
@@ -244,7 +240,9 @@ class GuidedSampler(BaseSampler):
         space, tried = known.space, known.tried
         score: Score = worth
         if number % 2 == 0:  # choices may be many: what is known is followed in between
-            score, scores = at_untried_choices(worth, space, cover, scores, tried)
+            is_cold = strategy.exploration > 0 and not len(known.model.earlier_places)
+            any_choice = is_cold and is_turn_of_any_choice(number)
+            score, scores = at_untried_choices(worth, space, cover, scores, tried, any_choice)
         if acquisition.is_exploring(known.model, strategy):
             score, scores = off_the_line(score, space, cover, scores, tried)
         best = best_new_point(score, space, cover, scores, tried, rng, known.front)
@@ -268,12 +266,18 @@ class GuidedSampler(BaseSampler):
         if (earlier := earlier_of(study)) is not None:
             earlier.check_space({param_name: param_distribution})
         check_width(param_name, param_distribution)
-        size = self._pool_size(study, study_space(study))
+        trials = trials_of(study)
+        if space := study_space(study, trials):
+            size = self._pool_size(study, space)
+        else:  # workers that begin together go by what was asked for; others may not be far yet
+            asked = {name: dist for t in trials for name, dist in t.distributions.items()}
+            asked[param_name] = param_distribution
+            size = self._pool_size(study, asked, at_least=2)
         rng = self._rng(None, param_name)
         pool = self._strategy.pool if trial.number < size else uniform
         # A safe configuration that was enqueued first takes the place of the lowest values.
         value = from_unit(param_distribution, pool(trial.number, size, rng))
-        tried = list(filter(was_evaluated, trials_of(study)))
+        tried = list(filter(was_evaluated, trials))
         again = self._rng(trial, param_name)
         return unlike_tried(value, param_name, param_distribution, trial.params, tried, again)
 
@@ -371,22 +375,19 @@ class GuidedSampler(BaseSampler):
             doubt=self._doubt,
         )
 
-    def _pool_size(self, study: optuna.Study, space: Mapping[str, BaseDistribution]) -> int:
+    def _pool_size(
+        self, study: optuna.Study, space: Mapping[str, BaseDistribution], *, at_least: int = 0
+    ) -> int:
         """Return the size of the initial pool: half of it where an earlier study shows the rest."""
         if self._n_startup_trials is not None:
             return self._n_startup_trials
-        size = pool_size(space)
+        size = pool_size(space, at_least=at_least)
         return size if earlier_of(study) is None else max(2, (size + 1) // 2)
 
     def _rng(self, trial: FrozenTrial | None, purpose: str) -> np.random.Generator:
         """Make the generator of one draw, from the seed, the purpose and the trial's number."""
         number = [] if trial is None else [trial.number]
         return np.random.default_rng([self._seed, zlib.crc32(purpose.encode()), *number])
-
-
-def _enough(trials: Iterable[FrozenTrial]) -> bool:
-    """Tell whether there are two finished trials of which a search can learn."""
-    return len(list(itertools.islice(filter(was_evaluated, trials), 2))) == 2
 
 
 def steering_region(

@@ -44,10 +44,13 @@ def n_values(distribution: BaseDistribution) -> float:
     return math.floor((distribution.high - distribution.low) / distribution.step + 1e-9) + 1
 
 
-def pool_size(space: Mapping[str, BaseDistribution]) -> int:
-    """Choose the size of the initial pool for the parameters that are known."""
+def pool_size(space: Mapping[str, BaseDistribution], *, at_least: int = 0) -> int:
+    """Choose the size of the initial pool for the parameters that are known.
+
+    ``at_least``: how many parameters there are at least, where others may not be known yet.
+    """
     has_choices = any(isinstance(dist, CategoricalDistribution) for dist in space.values())
-    return default_pool_size(len(space), has_choices=has_choices)
+    return default_pool_size(max(len(space), at_least), has_choices=has_choices)
 
 
 def range_in_words(distribution: BaseDistribution) -> str:
@@ -82,6 +85,8 @@ def from_unit(distribution: BaseDistribution, u: float) -> Any:
         k = len(distribution.choices)
         return distribution.choices[min(int(u * k), k - 1)]
     assert isinstance(distribution, FloatDistribution | IntDistribution)
+    if distribution.low == distribution.high:  # whatever its step, which may be beyond all floats
+        return distribution.low
     low, high = float(distribution.low), float(distribution.high)
     if distribution.log:
         value = math.exp(math.log(low) + u * (math.log(high) - math.log(low)))
@@ -228,13 +233,18 @@ class Space:
         expected = ~np.isnan(self.branches.masked(np.nan_to_num(point, nan=0.5)))
         return bool((expected <= ~np.isnan(point)).all())
 
-    def untried_choices(self, points: FloatArray) -> dict[int, FloatArray]:
-        """Find the choices under a condition that no point has, as coordinates by column."""
+    def untried_choices(
+        self, points: FloatArray, *, everywhere: bool = False
+    ) -> dict[int, FloatArray]:
+        """Find the choices that no point has, as coordinates by column.
+
+        ``everywhere``: whether to look at all choices, or at those under a condition alone.
+        """
         rules = {} if self.branches is None else self.branches.rules
         found = {
             i: np.setdiff1d(_places(dist, len(dist.choices)), points[:, i])
             for i, dist in enumerate(self.distributions.values())
-            if i in rules and isinstance(dist, CategoricalDistribution)
+            if (everywhere or i in rules) and isinstance(dist, CategoricalDistribution)
         }
         return {column: places for column, places in found.items() if len(places)}
 
