@@ -57,8 +57,8 @@ def delta_prime_figure(results: Results, method: str) -> Figure | None:
         axis.set_xlabel("delta'")
         axis.set_ylabel("change of the free objective (%)")
         axis.set_title(task_title(task))
-        fit_lines(axis)
-        axis.legend()
+        fit_lines(axis, above=0.3)  # the legend stands there
+        axis.legend(loc="upper center", ncols=2, fontsize="small")
     return figure
 
 

@@ -90,12 +90,15 @@ def finish(axis: Axes, results: Results, task: str, name: str) -> None:
     fit_lines(axis)
 
 
-def fit_lines(axis: Axes) -> None:
-    """Fit the range of an axis to its lines, so that a wide band does not flatten them."""
+def fit_lines(axis: Axes, above: float = 0.12) -> None:
+    """Fit the range of an axis to its lines, so that a wide band does not flatten them.
+
+    ``above``: how much room there is above them, as a share of what they span.
+    """
     values = [float(y) for line in axis.lines for y in np.asarray(line.get_ydata())]
     low, high = min(values, default=0.0), max(values, default=1.0)
-    margin = 0.12 * (high - low) or 0.05
-    axis.set_ylim(low - margin, high + margin)
+    span = high - low or 0.4
+    axis.set_ylim(low - 0.12 * span, high + above * span)
 
 
 def add_legend(figure: Figure) -> None:
