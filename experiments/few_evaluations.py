@@ -60,7 +60,7 @@ def hedging(when: Callable[[int, int], bool]) -> type[GuidedSampler]:
     class Hedging(GuidedSampler):
         def _survey(self, *args: Any, **named: Any) -> Any:
             found = super()._survey(*args, **named)
-            if when(len(found.whole), len(found.space.distributions)):
+            if when(len(found.whole.numbers), len(found.space.distributions)):
                 return found
             return replace(found, region=[replace(part, trust=1.0) for part in found.region])
 

@@ -9,6 +9,8 @@ import pytest
 import riskpilot as rp
 from riskpilot.search.penalties import outlier_line, penalty_line, without_penalties
 
+NONE_LIKELY = np.zeros(20, dtype=bool)
+
 
 def with_risks(free):
     return np.column_stack([np.linspace(0, 1, len(free)), free])
@@ -93,7 +95,7 @@ def test_a_low_value_of_one_of_two_risks_has_its_price():
 @pytest.mark.parametrize("penalties", [[1.0], [1.0, 1.0], [1.0, 1.5]])
 def test_an_outlook_leaves_out_penalties_that_were_given_once(penalty, penalties):
     values = with_risks(np.append(USUAL, penalty * np.array(penalties)))
-    assert outlier_line(values) == 1.2
+    assert outlier_line(values, NONE_LIKELY[: len(values)]) == 1.2
 
 
 @pytest.mark.parametrize(
@@ -107,13 +109,23 @@ def test_an_outlook_leaves_out_penalties_that_were_given_once(penalty, penalties
     ids=["price of a low risk", "near", "few", "most"],
 )
 def test_an_outlook_goes_by_all_other_values(free):
-    assert outlier_line(with_risks(free)) == math.inf
+    assert outlier_line(with_risks(free), NONE_LIKELY[: len(free)]) == math.inf
 
 
 def test_an_outlook_tells_a_penalty_from_the_price_of_low_risks_below_it():
     free = np.append(USUAL, [50.0, 1e4])
     risks = np.append(np.linspace(0.3, 0.4, len(USUAL)), [0.1, 0.2])
-    assert outlier_line(np.column_stack([risks, free])) == 50.0
+    assert outlier_line(np.column_stack([risks, free]), NONE_LIKELY[: len(free)]) == 50.0
+
+
+@pytest.mark.parametrize("penalties", [[1e3], [1e3, 1e3], [1e3, 2e3]])
+def test_an_outlook_leaves_out_the_price_of_low_risks_that_nobody_has_to_pay(penalties):
+    values = with_risks(np.append(penalties, USUAL))
+    likely = np.zeros(len(values), dtype=bool)
+    likely[: len(penalties)] = True  # the penalties alone
+    assert outlier_line(values, likely) == math.inf
+    likely[-1] = True
+    assert outlier_line(values, likely) == 1.2
 
 
 @pytest.mark.parametrize("seed", [0, 7])

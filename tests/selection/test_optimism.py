@@ -168,3 +168,33 @@ def test_no_doubt_is_advised_where_a_search_expects_as_much_by_default():
     assert "0.0975 there, 0.1 on calibration data for the only candidate, 2.7 " in message
     assert "are as recent." in message
     assert "doubt=" not in message
+
+
+def raced(seed, thinned):
+    """A study whose promising evaluations were ended early, and what it chose."""
+    draws = np.random.default_rng(seed).random((3, 1000))
+    kept = draws[2] >= thinned
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        errors = draws[:2] < 0.02 + 0.3 * x**2
+        for block in np.array_split(errors[0] & kept, 20):
+            if (yield {"error": block, "cost": 1 - x}):
+                break
+        return {"error": errors[1]}
+
+    problem = rp.Problem([rp.Risk("error", 0.1)], "cost")
+    study = rp.create_study(problem, seed=seed, safe={"x": 0.0})
+    study.optimize(rp.objective(study, evaluate), n_trials=12)
+    return rp.select(study)
+
+
+def test_a_race_hides_no_strong_optimism():
+    """What is foretold has its own error, smaller than that of the first examples alone."""
+    found = [raced(seed, thinned=0.45) for seed in range(8)]
+    assert all(len(selection.certificate.evaluated) > 5 for selection in found)
+    assert sum("too optimistic about error" in str(selection) for selection in found) >= 7
+
+
+def test_a_race_blames_chance_hardly_ever():
+    assert not any("too optimistic" in str(raced(seed, thinned=0.0)) for seed in range(12))

@@ -157,7 +157,8 @@ def test_the_search_takes_what_is_foretold_for_less_certain():
     space = rp.study.Space(study.trials[0].distributions)
     cover = space.cover(np.random.default_rng(0))
     fitted = study.sampler._survey(study, study.trials, PROBLEM, space, cover)
-    of_risk = dict(zip(fitted.whole, fitted.model.observations.variances[:, 0], strict=False))
+    variances = fitted.model.observations.variances[:, 0]
+    of_risk = dict(zip(fitted.whole.numbers, variances, strict=False))
     notes = {t.number: foretold_of(t) for t in study.trials if t.state == TrialState.COMPLETE}
     for number, note in notes.items():
         own = 0.0 if note is None else note.errors[0] ** 2

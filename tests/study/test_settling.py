@@ -127,6 +127,23 @@ def test_what_may_be_gained_goes_by_what_is_no_penalty(penalty, is_warm):
     assert ahead.free < 0.7
 
 
+@pytest.mark.parametrize("is_named_safe", [True, False])
+@pytest.mark.parametrize("up_to", [0.1, 0.25])
+def test_a_penalty_at_safe_places_keeps_no_study_going(up_to, is_named_safe):
+    """Nothing has risks as low, but other evaluations are likely to pass."""
+    safe = {"x": 0.0} if is_named_safe else None
+    study = rp.create_study(PROBLEM, seed=0, safe=safe)
+    run = rp.objective(
+        study, lambda trial: evaluate(trial, 0.02, lambda x: 1e3 if x < up_to else 1 - x)
+    )
+    study.optimize(run, n_trials=30, callbacks=[rp.StopWhenSettled(gain=0.002)])
+    assert len(study.trials) < 20
+    ahead = study.sampler.outlook(study)
+    assert ahead.gain < 0.002
+    assert ahead.spread < 1
+    assert ahead.free < 0.75
+
+
 def test_a_penalty_that_alone_is_likely_to_pass_is_told_as_it_is():
     study = rp.create_study(PROBLEM, seed=0, safe={"x": 0.0})
     for x in (0.6, 0.7, 0.8, 0.9, 1.0):

@@ -1,7 +1,7 @@
 """What stood around a test and is shown with it; none of it takes part in the decision."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from riskpilot.guarantee.region import Interval
@@ -44,6 +44,10 @@ class Background:
     left_out : tuple of int
         The numbers of finished trials that carry no losses, or a free objective that is too large,
         and could not be considered.
+    foretold : mapping from int to two mappings
+        Of the configurations whose evaluation a race ended, by their place among all: what is
+        foretold of each risk on all validation examples, and its standard error, by the name of the
+        risk. Empty where that is not at hand.
     """
 
     configs: Sequence[Mapping[str, Any]] = ()
@@ -51,6 +55,9 @@ class Background:
     ledger: Sequence[Mapping[str, Any]] = ()
     search: SearchOutline | None = None
     left_out: tuple[int, ...] = ()
+    foretold: Mapping[int, tuple[Mapping[str, float], Mapping[str, float]]] = field(
+        default_factory=dict
+    )
 
 
 def config_in_words(config: Mapping[str, Any], longest: int | None = None) -> str:

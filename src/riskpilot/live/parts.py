@@ -8,6 +8,7 @@ from riskpilot.common import exact, how_many
 from riskpilot.guarantee import config_in_words
 from riskpilot.live.snapshot import Snapshot
 from riskpilot.live.words import as_html, gain
+from riskpilot.search import has_unusual_doubt
 from riskpilot.selection import left_out_in_words
 from riskpilot.study import QuestionStatus, RiskStatus, Status, chance_in_words
 
@@ -118,9 +119,9 @@ def _best(snapshot: Snapshot) -> str:
 
 
 def _is_doubted(snapshot: Snapshot) -> bool:
-    """Tell whether the search allows for risks that are higher than validation data says."""
+    """Tell whether the chance allows for risks that are higher than validation data says."""
     outline = None if snapshot.search is None else snapshot.search[1].search
-    return outline is not None and any(part.trust < 1 for part in outline.intervals)
+    return outline is not None and has_unusual_doubt(outline.intervals)
 
 
 def _gain(snapshot: Snapshot) -> str:

@@ -12,7 +12,7 @@ from riskpilot.search.model import (
     smoothed_values,
     values_and_variances,
 )
-from riskpilot.search.outlook import Outlook, best_rows, outlook
+from riskpilot.search.outlook import Outlook, Whole, best_rows, has_unusual_doubt, outlook
 from riskpilot.search.penalties import cut_at, penalty_line, without_penalties
 from riskpilot.search.pools import Pool, default_pool_size, uniform
 from riskpilot.search.racing import is_known_well, is_worth_finishing
@@ -45,6 +45,7 @@ __all__ = [
     "Scale",
     "Strategy",
     "Surrogate",
+    "Whole",
     "best_rows",
     "check_delta_prime",
     "check_hedge",
@@ -56,6 +57,7 @@ __all__ = [
     "foretold_number",
     "guided_reference",
     "has_passing",
+    "has_unusual_doubt",
     "hypervolume_improvement",
     "is_known_well",
     "is_odd_order",

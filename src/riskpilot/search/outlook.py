@@ -1,24 +1,48 @@
 """What may still be gained: the worth of the next evaluation, in units of the free objective."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from riskpilot.common.arrays import FloatArray
-from riskpilot.guarantee import Interval
-from riskpilot.search.acquisition import novelty, score, worth_of_anything
+from riskpilot.guarantee import DOUBT, TRUST, Interval, non_dominated
+from riskpilot.search.acquisition import misses, novelty, score, worth_of_anything
 from riskpilot.search.choices import chance_to_pass, posterior_front
 from riskpilot.search.hypervolume import improvement_over
-from riskpilot.search.model import Model, even_draws, with_free_up_to
+from riskpilot.search.model import (
+    Model,
+    Observations,
+    even_draws,
+    smoothed_values,
+    with_free_up_to,
+)
 from riskpilot.search.penalties import outlier_line, without_penalties
 from riskpilot.search.strategies import Strategy
 from riskpilot.search.surrogate import is_flat
-from riskpilot.search.worlds import passing_chances, volume_added
+from riskpilot.search.worlds import volume_added, worlds
 
 # The posterior of the objectives at a place is averaged over so many draws.
 _DRAWS = 256
+# As in a selection: fewer evaluations say nothing about how smooth the risks are.
+_ENOUGH_TO_SMOOTH = 4
+# What the noise of all evaluations has in common counts at so many places of equal chances.
+_COMMON = ndtri((np.arange(64) + 0.5) / 64)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Whole evaluations as a selection reads them: what a race foretold is filled in cautiously.
+
+    ``numbers``: those of their trials; ``values`` and ``variances``: their objectives, and the
+    variances of their noise, NaN where it is not known, (n, c + 1) each.
+    """
+
+    numbers: Sequence[int]
+    values: FloatArray
+    variances: FloatArray
 
 
 @dataclass(frozen=True)
@@ -35,21 +59,26 @@ class Outlook:
         free objective, as the strategy's ``fallback`` says. Where all evaluations have the same
         free objective, nothing shows that it changes at all, and the gain is 0.
     chance : float
-        The chance to pass of the finished evaluation that is most likely to pass.
+        The chance of the finished evaluation that a selection is most likely to certify now. A
+        selection tests those that no other one dominates, one after another, and certifies one
+        where it passes and all before it do. The chance counts that, the noise on validation and
+        calibration data, and how far what a race foretold errs. Validation data counts as right,
+        unless the search was told to doubt it more than by default.
     free : float or None
         The free objective, on validation data, of the best finished evaluation that is more likely
-        to pass than not; None where there is none.
+        to be certified than not; None where there is none.
     free_chance : float or None
-        The chance to pass of that evaluation.
+        The chance of that evaluation to be certified.
     trial : int or None
         The number of its trial.
     spread : float
         How far the free objectives of the finished evaluations lie apart; 0 where they count as
         the same: by less than a trillionth of their size, or by less than 1e-100. A penalty counts
         as the worst of the others: it is ten times as far from the best as five or more others
-        are, which are no fewer than penalties, and one of them has risks as low; or it is a million
-        times as far from the best. One of those whose risks no other evaluation has counts as worse
-        than the worst, by as much as the others differ.
+        are, which are no fewer than penalties, and one of them has risks as low or is more likely
+        to be certified than not; or it is a million times as far from the best. One of those whose
+        risks no other evaluation has counts as worse than the worst, by as much as the others
+        differ.
     needs : int or None
         Where nothing can pass, because there are too few calibration examples, how many it takes
         at least; None elsewhere.
@@ -69,32 +98,33 @@ def outlook(
     region: Sequence[Interval],
     x: FloatArray,
     strategy: Strategy,
-    free: Mapping[int, float],
+    whole: Whole,
 ) -> Outlook:
     """Look ahead from what a fitted model knows.
 
-    ``x``: points that cover the space, (n, d); ``free``: the free objectives of the whole trials,
-    which are the first of the observations, by their numbers.
+    ``x``: points that cover the space, (n, d); ``whole``: the whole evaluations, which are the
+    first of the observations.
     """
+    needs = max((part.needs for part in region if not part.feasible), default=None)
+    passing = certified_chances(model, region, whole, float(strategy.own_noise))
+    likely = passing >= 0.5
     # A penalty says nothing about what may be gained. The search may go by it nevertheless.
-    searched, line = model, outlier_line(model.observations.values)
+    values = model.observations.values
+    others = np.zeros(len(values) - len(likely), dtype=bool)  # stopped, and no candidates
+    searched, line = model, outlier_line(values, np.append(likely, others))
     if line < math.inf:
         model = with_free_up_to(model, line, at_checkpoints=True)
-    observed = model.observations.values[: len(free), -1]
+    observed = model.observations.values[: len(likely), -1]
     spread = 0.0 if is_flat(observed) else float(np.ptp(observed))
-    needs = max((part.needs for part in region if not part.feasible), default=None)
     if needs is not None:
         return Outlook(0.0, 0.0, None, None, None, spread, needs)
     front = posterior_front(model)
-    # Behind them come those that were stopped and those under way, which are no candidates yet.
-    finished = front[: len(free)]
-    passing = passing_chances(region, finished)
     # A penalty counts as the worst of the others, and is no choice while there is another one. The
     # best goes by what was observed: beside an outlier, posterior means hardly tell others apart.
-    likely, values = passing >= 0.5, np.array(list(free.values()))
-    no_penalty = likely & (values <= observed)
-    best = int(np.argmin(np.where(no_penalty if no_penalty.any() else likely, values, np.inf)))
-    is_likely, trial = bool(passing[best] >= 0.5), list(free)[best]
+    free = whole.values[:, -1]
+    no_penalty = likely & (free <= observed)
+    best = int(np.argmin(np.where(no_penalty if no_penalty.any() else likely, free, np.inf)))
+    is_likely, trial = bool(passing[best] >= 0.5), whole.numbers[best]
     worst = max(float(front[:, -1].max()), float(model.observations.values[:, -1].max()))
     worst += worth_of_anything(model, region, strategy)
     added, _ = volume_added(front, np.append(np.full(len(region), np.inf), worst), region)
@@ -109,10 +139,60 @@ def outlook(
     return Outlook(
         gain=0.0 if spread == 0 else gain,
         chance=float(passing.max()),
-        free=free[trial] if is_likely else None,
+        free=float(free[best]) if is_likely else None,
         free_chance=float(passing[best]) if is_likely else None,
         trial=trial if is_likely else None,
         spread=spread,
+    )
+
+
+def certified_chances(
+    model: Model, region: Sequence[Interval], whole: Whole, own_noise: float
+) -> FloatArray:
+    """Compute the chances that a selection would certify evaluations now, shape (n,).
+
+    It tests those that no other one dominates, in the order of their estimated risks, and certifies
+    one where it passes and all before it do; others have no chance. The noise of their risks is in
+    common but for a share, ``own_noise``, and for what the surrogates do not know of them, such as
+    how far what a race foretold errs. Validation data counts as right, unless there is more doubt
+    of it than by default. ``whole``: the evaluations, which are the first observations of the
+    model.
+    """
+    told, x = whole.values, model.observations.x[: len(whole.values)]
+    means, stds = model.means_and_stds(x)
+    estimates = told.copy()
+    if len(told) >= _ENOUGH_TO_SMOOTH:
+        risks = Observations(x, told[:, :-1], whole.variances[:, :-1], x[:0])
+        estimates[:, :-1] = np.maximum(risks.values, smoothed_values(risks))
+    tested = np.flatnonzero(non_dominated(estimates))
+    order = tested[np.argsort(misses(region, estimates[tested]), kind="stable")]
+    noise = np.array([np.inf if part.without_loss else max(part.noise, 1e-12) for part in region])
+    # Of what is each one's own, surrogates know most on validation data, and nothing on the other.
+    known = own_noise * np.nan_to_num(np.minimum(whole.variances[order, :-1] / noise**2, 1.0))
+    own = own_noise - known + (stds[order, :-1] / noise) ** 2
+    widths = np.sqrt(np.maximum(1 - own_noise + own, 1e-6))
+    own = np.clip(own / widths**2, 1e-6, 1.0)
+    chances = np.zeros(len(told))
+    trusting = [replace(part, trust=1.0, doubt=0.0) for part in region]
+    for weight, world in worlds(region if has_unusual_doubt(region) else trusting):
+        missed = chance_to_pass(world, 0.0)(means[order])[:, :-1]
+        gaps = -ndtri(np.clip(missed, 1e-12, 1 - 1e-12)) / widths
+        common = np.sqrt(1 - own)[..., None] * _COMMON
+        passes = ndtr((gaps[..., None] - common) / np.sqrt(own)[..., None])
+        all_before = np.multiply.accumulate(passes, axis=0).mean(axis=2)
+        chances[order] += weight * all_before.prod(axis=1)
+    return chances
+
+
+def has_unusual_doubt(region: Sequence[Interval]) -> bool:
+    """Tell whether there is more doubt of validation data than by default.
+
+    By default a search hedges against what is seldom so, and a chance that counts it says too
+    little most times.
+    """
+    return any(
+        part.trust < TRUST or part.doubt > (1 + 1e-9) * DOUBT * abs(part.alpha_max)
+        for part in region
     )
 
 

@@ -58,16 +58,23 @@ def penalty_line(free: FloatArray) -> float:
     return next(iter(_below_gaps(free, _FACTOR, _FEWEST)), math.inf)
 
 
-def outlier_line(values: FloatArray) -> float:
+def outlier_line(values: FloatArray, likely: BoolArray) -> float:
     """Find the worst free objective that counts in an outlook; infinity where all of them do.
 
     Those above it, whether repeated or not, lie ten times as far from the best as all others, and
-    others have risks as low. ``values``: the objectives of evaluations, shape (n, c + 1). A search
-    goes by more of them (see `without_penalties`): where it began far from what it has found since,
-    the way down shows where to go.
+    others have risks as low, or one of these is likely to pass: then nobody has to pay the price of
+    lower risks, which may be a penalty. ``values``: the objectives of evaluations, shape
+    (n, c + 1); ``likely``: which of them are likely to pass, (n,). A search goes by more of them
+    (see `without_penalties`): where it began far from what it has found since, the way down shows
+    where to go.
     """
+
+    def counts(line: float) -> bool:
+        passes = likely & (values[:, -1] <= line)
+        return bool(passes.any() or _dominated_above(values, line).all())
+
     lines = _below_gaps(values[:, -1], _FACTOR_OF_OUTLIER, _FEWEST_BESIDE_REPEATED)
-    return next((line for line in lines if _dominated_above(values, line).all()), math.inf)
+    return next(filter(counts, lines), math.inf)
 
 
 def _line_below_repeated(values: FloatArray) -> float:

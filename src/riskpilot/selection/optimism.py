@@ -13,6 +13,11 @@ from riskpilot.problem import Risk
 
 # From so many standard errors on it is said: chance alone reaches them in 1 selection of 160.
 _TOLD = 2.5
+# What is foretold of candidates errs by half of its variance in the same way for all of them, who
+# have the same neighbours and the same first examples. The rest is each one's own, and hardly moves
+# the one in the middle of many: the variance of a median is pi / 2 that of a mean.
+_IN_COMMON = 0.5
+_OF_MEDIAN = math.pi / 2
 
 
 def optimism_in_words(
@@ -21,6 +26,7 @@ def optimism_in_words(
     validation: ValidationLosses,
     ended: Mapping[int, int],
     before: str = "",
+    foretold: Mapping[int, tuple[Mapping[str, float], Mapping[str, float]]] | None = None,
 ) -> str:
     """Say which risks were lower on validation than chance explains, and what to do about it.
 
@@ -28,18 +34,15 @@ def optimism_in_words(
     what most of them show. One alone may be far off by chance, and where its risk is small, a few
     losses are a large share of it. Returns an empty text where nothing is to be said. ``ended``:
     of the rows whose evaluation a race ended, how many validation examples were evaluated. It may
-    be another reason, and what is foretold of the other examples makes no risk more certain.
+    be another reason. ``foretold``: what is foretold of the risks of these rows, and its standard
+    errors; where that is not known, only the examples count that were evaluated.
     """
     if result.calibration is None or validation.n_examples == 0 or not plan.order:
         return ""
     rows, held_out = list(plan.order), list(result.rows)
-    hoped, found = validation.values[rows], result.calibration.values[held_out]
-    k = validation.n_examples
-    fewer = np.sqrt([k / ended.get(row, k) for row in rows])
-    errors = np.hypot(
-        validation.standard_errors[rows] * fewer[:, None],
-        result.calibration.standard_errors[held_out],
-    )
+    hoped, errors = _hoped(validation, rows, ended, foretold or {})
+    found = result.calibration.values[held_out]
+    errors = np.hypot(errors, result.calibration.standard_errors[held_out])
     verdict = "The promise stands, but " if result.passed.any() else "Nothing is certified, and "
     lines = []
     for i, risk in enumerate(plan.problem.risks):
@@ -66,6 +69,31 @@ def optimism_in_words(
     if not lines:
         return ""
     return before + "\n".join(lines) + _other_reason(len(plan.order), len({*plan.order} & {*ended}))
+
+
+def _hoped(
+    validation: ValidationLosses,
+    rows: list[int],
+    ended: Mapping[int, int],
+    foretold: Mapping[int, tuple[Mapping[str, float], Mapping[str, float]]],
+) -> tuple[FloatArray, FloatArray]:
+    """Return the validation risks of candidates and their standard errors, shape (n, c) each.
+
+    What is foretold takes the place of the losses that were filled in with caution, as caution
+    would hide an optimism. The arguments are those of `optimism_in_words`.
+    """
+    k, names = validation.n_examples, validation.problem.names
+    values, errors = validation.values[rows], validation.standard_errors[rows]
+    n_foretold = max(len({*rows} & {*foretold}), 1)
+    counts = _IN_COMMON + (1 - _IN_COMMON) * min(_OF_MEDIAN / n_foretold, 1.0)
+    for at, row in enumerate(rows):
+        if row in foretold:
+            risks, misses = ([part[name] for name in names] for part in foretold[row])
+            values[at] = risks
+            errors[at] = np.hypot(errors[at], math.sqrt(counts) * np.array(misses))
+        else:
+            errors[at] *= math.sqrt(k / ended.get(row, k))
+    return values, errors
 
 
 def _other_reason(n_tested: int, n_ended: int) -> str:

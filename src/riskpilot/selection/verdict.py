@@ -99,7 +99,9 @@ class Selection:
         """The verdict in plain words."""
         verdict = verdict_in_words(self.certificate, self.plan, self.result, self.closest)
         ended = self.certificate.evaluated
-        optimism = optimism_in_words(self.plan, self.result, self.validation, ended, "\n")
+        optimism = optimism_in_words(
+            self.plan, self.result, self.validation, ended, "\n", self.background.foretold
+        )
         foretold = foretold_in_words(self.certificate, "\n")
         return verdict + optimism + foretold + left_out_in_words(self.left_out, "\n")
 

@@ -18,6 +18,7 @@ from riskpilot.search import (
     Model,
     Observations,
     Strategy,
+    Whole,
     fit_model,
     has_passing,
     representative_rows,
@@ -45,8 +46,8 @@ class Survey:
     the posterior means there; ``fitted``: the points of the finished evaluations that the model was
     fitted to, (k, d); ``tried``: the points that were evaluated, or will bring nothing new, shape
     (n, d); ``known``: the numbers of the trials whose results were there when the model was
-    fitted; ``whole``: the free objectives of the whole evaluations that it was fitted to, which are
-    its first observations, by the numbers of their trials.
+    fitted; ``whole``: the whole evaluations that it was fitted to, which are its first
+    observations.
     """
 
     space: Space
@@ -57,7 +58,7 @@ class Survey:
     fitted: FloatArray
     tried: FloatArray
     known: frozenset[int]
-    whole: Mapping[int, float]
+    whole: Whole
 
     @property
     def front(self) -> FloatArray:
@@ -136,6 +137,8 @@ def survey(
     whole = _whole(chosen)
     validation = validation_of(problem, whole)
     values, variances = values_and_variances(validation)
+    numbers = tuple(trial.number for trial in chosen[: len(whole)])
+    as_selected = Whole(numbers, values.copy(), variances)
     foretold = [foretold_of(trial) for trial in chosen[: len(whole)]]
     for row, note in enumerate(foretold):
         if note is not None:  # its losses were filled in cautiously
@@ -171,13 +174,7 @@ def survey(
         points[rows],
         points,
         frozenset(trial.number for trial in done),
-        dict(
-            zip(
-                (trial.number for trial in chosen[: len(whole)]),
-                validation.free.tolist(),
-                strict=True,
-            )
-        ),
+        as_selected,
     )
 
 

@@ -4,7 +4,7 @@ Such a trial is complete, and a candidate. Its validation losses are those of th
 they came, and for the others what the neighbours of its configuration let expect.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -72,3 +72,21 @@ def evaluated_of(trials: Sequence[FrozenTrial]) -> dict[int, int]:
     """
     notes = {row: foretold_of(trial) for row, trial in enumerate(trials)}
     return {row: note.n_evaluated for row, note in notes.items() if note is not None}
+
+
+def foretold_risks(
+    trials: Sequence[FrozenTrial], names: Sequence[str]
+) -> dict[int, tuple[Mapping[str, float], Mapping[str, float]]]:
+    """Collect what is foretold of risks, and its standard errors, by the names of the risks.
+
+    Trials go by their place in the sequence; ``names``: those of the risks in the study's problem.
+    """
+    notes = {row: foretold_of(trial) for row, trial in enumerate(trials)}
+    return {
+        row: (
+            dict(zip(names, note.values, strict=False)),  # the free objective comes behind them
+            dict(zip(names, note.errors, strict=False)),
+        )
+        for row, note in notes.items()
+        if note is not None
+    }

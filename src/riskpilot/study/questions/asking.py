@@ -36,7 +36,7 @@ from riskpilot.losses import (
 from riskpilot.problem import Problem
 from riskpilot.selection import Selection, check_limits, conclude, left_out_in_words
 from riskpilot.study.kept.attributes import problem_of, settings_of
-from riskpilot.study.kept.foretold import evaluated_of
+from riskpilot.study.kept.foretold import evaluated_of, foretold_risks
 from riskpilot.study.kept.judges import JUDGE, judged_in, read_judges
 from riskpilot.study.kept.records import any_record_of, check_size, validation_of
 from riskpilot.study.kept.trial_losses import joined, read_calibration
@@ -261,6 +261,7 @@ def background(study: optuna.Study, settled: "Settled") -> Background:
         ledger(study),
         search_snapshot(study, question.plan.problem),
         settled.left_out,
+        foretold_risks(settled.trials, problem_of(study).names),
     )
 
 
