@@ -266,7 +266,8 @@ def check_free(name: str, values: FloatArray, split: str, largest: float | None 
         raise LossError(
             f"{split}: the free objective {name!r} must be finite, between {-most:g} and "
             f"{most:g}, but a value is {values[~usable].flat[0]}. Leave the configuration "
-            f"out, or give it a value about ten times the worst that is meant."
+            f"out (an evaluation may raise optuna.TrialPruned), or give it a value a little above "
+            f"the worst that is meant."
         )
 
 

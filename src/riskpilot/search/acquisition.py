@@ -3,10 +3,12 @@
 Objectives are columns: the c risks in the problem's order, then the free objective.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.spatial import KDTree
+from scipy.spatial.distance import cdist
 
 from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.guarantee import Interval
@@ -35,6 +37,8 @@ _HOPELESS = 3.0
 _NEXT_TO = 0.01
 # The places whose risks may be lowest are this share of all.
 _LOWEST = 0.3
+# How far an evaluation tells whether others give a result, in the unit cube of one parameter.
+_REACH = 0.1
 # Expected improvements are means over so many draws from what surrogates leave likely.
 _DRAWS = 32
 # Among so many parameters it paid to go by what surrogates do not know, and among no others.
@@ -79,10 +83,35 @@ def novelty(observations: Observations) -> Score:
 def remoteness(observations: Observations) -> Score:
     """Make the function that gives the distance to the nearest evaluation, finished or under way.
 
-    It returns shape (n,) for x of shape (n, d).
+    It returns shape (n,) for x of shape (n, d). Those that gave no result count, too.
     """
-    known = KDTree(np.vstack([observations.x, observations.pending]))
+    failed = observations.x[:0] if observations.failed is None else observations.failed
+    known = KDTree(np.vstack([observations.x, observations.pending, failed]))
     return lambda x: np.asarray(known.query(x)[0])
+
+
+def chance_of_result(observations: Observations) -> Score:
+    """Make the function that gives the chance that an evaluation gives a result at all.
+
+    It returns shape (n,) for x of shape (n, d). Evaluations that gave one speak for it, those that
+    gave none against it, the more the nearer they are: by one through their squared distance.
+    """
+    if observations.failed is None:
+        return _certain
+    reach = _REACH * math.sqrt(observations.x.shape[1])
+
+    def weight(x: FloatArray, places: FloatArray) -> FloatArray:
+        squares = np.maximum(cdist(x / reach, places / reach, "sqeuclidean"), 1e-12)
+        total: FloatArray = (1 / squares).sum(axis=1)
+        return total
+
+    gave, failed = observations.x, observations.failed
+
+    def chance(x: FloatArray) -> FloatArray:
+        for_it = 1 + weight(x, gave)
+        return for_it / (for_it + weight(x, failed))
+
+    return chance
 
 
 def safety(model: Model, region: Sequence[Interval], means: FloatArray) -> tuple[float, float]:
@@ -153,6 +182,30 @@ def score(
     means: FloatArray | None = None,
 ) -> tuple[FloatArray, Score]:
     """Make the function whose maximum over the space is the next evaluation.
+
+    It is what `_worth_of_result` says, by the chance that there is a result (see
+    `chance_of_result`). The arguments are the same. Returns the values at ``x``, shape (n,), and
+    the function itself.
+    """
+    values, worth = _worth_of_result(model, region, x, strategy, means)
+    if model.observations.failed is None:
+        return values, worth
+    chance, nothing = chance_of_result(model.observations), float(values.min())
+
+    def expected(at: FloatArray) -> FloatArray:
+        return np.maximum(worth(at) - nothing, 0.0) * chance(at)
+
+    return (values - nothing) * chance(x), expected
+
+
+def _worth_of_result(
+    model: Model,
+    region: Sequence[Interval],
+    x: FloatArray,
+    strategy: Strategy,
+    means: FloatArray | None,
+) -> tuple[FloatArray, Score]:
+    """Make the function that says what the result of an evaluation is worth.
 
     ``x``: points that cover the space, (n, d); they fix the reference point and show whether the
     improvement is flat. ``means``: the posterior means there, where they are known already. With
@@ -229,7 +282,8 @@ def _safer_or_remote(
     farthest places are corners, and anywhere, since surrogates may be wrong about these risks.
     """
     remote, excess = remoteness(model.observations), risk_excess(model, x, region)
-    n = len(model.evaluated)
+    failed = model.observations.failed
+    n = len(model.evaluated) + (0 if failed is None else len(failed))
     if n % 4 == 3:
         line = float(np.quantile(excess, _LOWEST))
 

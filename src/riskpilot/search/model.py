@@ -28,7 +28,8 @@ class Observations:
 
     ``x``: (n, d) in the unit cube; ``values``: (n, c + 1); ``variances``: those of the noise that
     values do not have in common, (n, c + 1), NaN columns where it is not known; ``pending``:
-    (p, d); ``has_safe``: whether one of the evaluations was known to be safe beforehand.
+    (p, d); ``has_safe``: whether one of the evaluations was known to be safe beforehand;
+    ``failed``: where evaluations gave no result, (f, d).
     """
 
     x: FloatArray
@@ -36,6 +37,7 @@ class Observations:
     variances: FloatArray
     pending: FloatArray
     has_safe: bool = False
+    failed: FloatArray | None = None
 
 
 def values_and_variances(validation: ValidationLosses) -> tuple[FloatArray, FloatArray]:

@@ -9,7 +9,13 @@ from scipy.special import ndtr, ndtri
 
 from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee import DOUBT, TRUST, Interval, non_dominated
-from riskpilot.search.acquisition import misses, novelty, score, worth_of_anything
+from riskpilot.search.acquisition import (
+    chance_of_result,
+    misses,
+    novelty,
+    score,
+    worth_of_anything,
+)
 from riskpilot.search.choices import chance_to_pass, posterior_front
 from riskpilot.search.hypervolume import improvement_over
 from riskpilot.search.model import (
@@ -136,6 +142,7 @@ def outlook(
     gain = float(added(means + draws * stds).mean())
     if strategy.avoid_repeats:
         gain *= float(novelty(searched.observations)(place)[0])
+    gain *= float(chance_of_result(searched.observations)(place)[0])
     return Outlook(
         gain=0.0 if spread == 0 else gain,
         chance=float(passing.max()),

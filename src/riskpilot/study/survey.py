@@ -181,15 +181,21 @@ def survey(
 def with_pending(fitted: Survey, trials: Sequence[FrozenTrial]) -> Survey:
     """Add the places that will bring nothing new, as the trials say at this moment.
 
-    The latest of them count as observations that met their means; all of them count as tried.
+    The latest that are under way count as observations that met their means, and the latest that
+    failed make it less likely that their neighbours give a result; all of them count as tried.
     """
     space = fitted.space
-    configs = nothing_new(trials, space.is_whole, fitted.known)
-    if not configs:
+    under_way, failed = nothing_new(trials, space.is_whole, fitted.known)
+    if not under_way and not failed:
         return fitted
+    configs = [*under_way, *failed]
     points = space.masked(np.array([space.point(config) for config in configs]))
-    pending = space.encode(points[-MOST_OBSERVATIONS:])
-    observations = replace(fitted.model.observations, pending=pending)
+    x, n = space.encode(points), len(under_way)
+    observations = replace(
+        fitted.model.observations,
+        pending=x[:n][-MOST_OBSERVATIONS:],
+        failed=x[n:][-MOST_OBSERVATIONS:] if failed else None,
+    )
     return replace(
         fitted,
         model=replace(fitted.model, observations=observations),

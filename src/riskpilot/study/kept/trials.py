@@ -34,6 +34,7 @@ __all__ = [
 # The configuration that a trial is about to try, for other workers to see before it has begun.
 PROPOSAL_KEY = "riskpilot:proposal"
 _TO_BE_EVALUATED = (TrialState.RUNNING, TrialState.WAITING)
+_WITHOUT_RESULT = (TrialState.FAIL, TrialState.PRUNED)
 
 
 @dataclass(frozen=True)
@@ -161,30 +162,34 @@ def nothing_new(
     trials: Sequence[FrozenTrial],
     is_whole: Callable[[Mapping[str, Any]], bool],
     known: Container[int | None],
-) -> list[dict[str, Any]]:
-    """Return the configurations that will bring nothing new, and that proposals stay away from.
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the configurations under way, and those that failed.
 
-    Other workers evaluate them, are about to, or have just done so; they wait in line, because a
-    worker died; or they failed and would probably fail again. They count as if they had met their
-    means, so that proposals leave their neighbourhood, too. ``is_whole``: tells whether a
-    configuration has all its parameters, which a trial that has just begun has not. ``known``: the
-    numbers of the trials whose results are known, and of the one that asks.
+    Proposals stay away from both. Other workers evaluate the first, are about to, or have just done
+    so; or they wait in line, because a worker died. The second gave no result, because of an error
+    or because they were pruned by hand, and would probably give none again. ``is_whole``: tells
+    whether a configuration has all its parameters, which a trial that has just begun has not.
+    ``known``: the numbers of the trials whose results are known, and of the one that asks.
     """
     # A trial whose worker died says nothing about its configuration, which another one tries.
     histories = [trial.system_attrs.get("retry_history") for trial in trials]
     lists = [history for history in histories if isinstance(history, list)]
     retried = {number for numbers in lists for number in numbers if isinstance(number, int)}
-    found = []
+    under_way: list[dict[str, Any]] = []
+    failed: list[dict[str, Any]] = []
     for trial in trials:
         if trial.number in known:
             continue
-        failed = trial.state == TrialState.FAIL and trial.number not in retried
-        if failed or trial.state in _TO_BE_EVALUATED or was_evaluated(trial):
-            proposed = trial.system_attrs.get(PROPOSAL_KEY)
-            params = {**(proposed if isinstance(proposed, Mapping) else {}), **trial.params}
-            if is_whole(params):
-                found.append(params)
-    return found
+        found = under_way
+        if trial.state in _WITHOUT_RESULT and not was_evaluated(trial):
+            found = failed
+        elif trial.state not in _TO_BE_EVALUATED and not was_evaluated(trial):
+            continue
+        proposed = trial.system_attrs.get(PROPOSAL_KEY)
+        params = {**(proposed if isinstance(proposed, Mapping) else {}), **trial.params}
+        if is_whole(params) and trial.number not in retried:
+            found.append(params)
+    return under_way, failed
 
 
 def split_trials(
@@ -199,4 +204,5 @@ def split_trials(
     others = [trial for trial in trials if trial.number != current]
     done = [trial for trial in others if has_losses(trial) and names <= trial.params.keys()]
     known = {current, *(trial.number for trial in done)}
-    return finished_among(done), nothing_new(trials, lambda p: names <= p.keys(), known)
+    under_way, failed = nothing_new(trials, lambda p: names <= p.keys(), known)
+    return finished_among(done), under_way + failed
