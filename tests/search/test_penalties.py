@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 import riskpilot as rp
-from riskpilot.search.penalties import outlier_line, penalty_line, without_penalties
+from riskpilot.search import Observations, fit_model
+from riskpilot.search.penalties import (
+    outlier_line,
+    penalised,
+    penalty_line,
+    without_penalties,
+)
 
 NONE_LIKELY = np.zeros(20, dtype=bool)
 
@@ -48,6 +54,38 @@ def test_other_values_are_left_as_they_are(free):
 @pytest.mark.parametrize(("penalty", "line"), [(5e5, math.inf), (5e7, 4.0)])
 def test_a_penalty_is_a_million_times_as_far_from_the_best_as_all_others(penalty, line):
     assert penalty_line(np.array([1.0, 3.0, penalty, 2.0, 4.0])) == line
+
+
+# --- smaller penalties that are large beside all others -------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("free", "is_penalty"),
+    [
+        ([0.5, 0.9, 0.4, 1e3], True),
+        ([0.5, 0.9, 1e3], False),  # too few others
+        ([0.5, 0.9, 0.4, 100.0], False),  # not a thousand times as far from the best
+        ([0.5, 0.5001, 0.5002, 0.9], False),  # not ten times as large
+        ([-0.5, -0.9, -0.4, 1e3], True),
+        ([1e3, 0.5, 0.9, 1e3], False),  # as many as the others
+    ],
+)
+def test_a_number_that_is_large_beside_all_others_is_a_penalty(free, is_penalty):
+    values = with_risks(np.array(free))
+    far = values[:, -1] == 1e3
+    assert (penalised(values) == (far if is_penalty else False)).all()
+    assert (without_penalties(values) is values) == (not is_penalty)
+
+
+def test_penalties_say_nothing_of_the_free_objective_of_others():
+    x = np.linspace(0, 1, 8)[:, None]
+    values = np.column_stack([0.1 * x[:, 0], 1 - x[:, 0]])
+    is_penalty = np.arange(8) == 3
+    cut = np.where(is_penalty[:, None], [[0.04, 1.0]], values)
+    variances = np.full((8, 2), 1e-8)
+    model = fit_model(Observations(x, cut, variances, x[:0], penalised=is_penalty))
+    np.testing.assert_allclose(model.means(x[[3]]), values[[3]], atol=0.02)
+    np.testing.assert_allclose(model.evaluated[3], [0.04, 1.0], atol=0.01)
 
 
 # --- smaller penalties, given more than once ------------------------------------------------------

@@ -57,6 +57,17 @@ def test_a_part_of_the_space_that_fails_costs_few_evaluations(seed):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_penalty_that_is_returned_closes_off_no_more_than_where_it_is(seed):
+    """The best that passes lies just behind it, at 0.6."""
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        return evaluated(0.16 * x, 1e3 if 0.45 < x < 0.55 else 1 - x)
+
+    assert rp.select(searched(evaluate, 10, seed)).config["x"] > 0.55
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_evaluations_that_fail_by_accident_close_off_nothing(seed):
     def evaluate(trial):
         x = trial.suggest_float("x", 0, 1)

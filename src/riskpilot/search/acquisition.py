@@ -91,12 +91,17 @@ def remoteness(observations: Observations) -> Score:
 
 
 def chance_of_result(observations: Observations) -> Score:
-    """Make the function that gives the chance that an evaluation gives a result at all.
+    """Make the function that gives the chance that an evaluation gives a result, and no penalty.
 
     It returns shape (n,) for x of shape (n, d). Evaluations that gave one speak for it, those that
     gave none against it, the more the nearer they are: by one through their squared distance.
     """
-    if observations.failed is None:
+    x, penalised = observations.x, observations.penalised
+    gave = x if penalised is None else x[~penalised]
+    failed = x[:0] if penalised is None else x[penalised]
+    if observations.failed is not None:
+        failed = np.vstack([failed, observations.failed])
+    if not len(failed):
         return _certain
     reach = _REACH * math.sqrt(observations.x.shape[1])
 
@@ -104,8 +109,6 @@ def chance_of_result(observations: Observations) -> Score:
         squares = np.maximum(cdist(x / reach, places / reach, "sqeuclidean"), 1e-12)
         total: FloatArray = (1 / squares).sum(axis=1)
         return total
-
-    gave, failed = observations.x, observations.failed
 
     def chance(x: FloatArray) -> FloatArray:
         for_it = 1 + weight(x, gave)
@@ -188,9 +191,9 @@ def score(
     the function itself.
     """
     values, worth = _worth_of_result(model, region, x, strategy, means)
-    if model.observations.failed is None:
-        return values, worth
     chance, nothing = chance_of_result(model.observations), float(values.min())
+    if chance is _certain:
+        return values, worth
 
     def expected(at: FloatArray) -> FloatArray:
         return np.maximum(worth(at) - nothing, 0.0) * chance(at)

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtri
 
-from riskpilot.common.arrays import FloatArray
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.losses import ValidationLosses
 from riskpilot.search import surrogate
 from riskpilot.search.believed import Believed, fit_believing
@@ -29,7 +29,9 @@ class Observations:
     ``x``: (n, d) in the unit cube; ``values``: (n, c + 1); ``variances``: those of the noise that
     values do not have in common, (n, c + 1), NaN columns where it is not known; ``pending``:
     (p, d); ``has_safe``: whether one of the evaluations was known to be safe beforehand;
-    ``failed``: where evaluations gave no result, (f, d).
+    ``failed``: where evaluations gave no result, (f, d); ``penalised``: which of the values of the
+    free objective stand for penalties, (n,). They count as what is known of these evaluations, and
+    say nothing of others.
     """
 
     x: FloatArray
@@ -38,6 +40,7 @@ class Observations:
     pending: FloatArray
     has_safe: bool = False
     failed: FloatArray | None = None
+    penalised: BoolArray | None = None
 
 
 def values_and_variances(validation: ValidationLosses) -> tuple[FloatArray, FloatArray]:
@@ -59,8 +62,16 @@ class Model:
 
     @cached_property
     def evaluated(self) -> FloatArray:
-        """The posterior means at evaluations, finished and then under way, shape (n + p, c + 1)."""
-        return self.means(np.vstack([self.observations.x, self.observations.pending]))
+        """The posterior means at evaluations, finished and then under way, shape (n + p, c + 1).
+
+        Free objectives that are penalties are as they were observed.
+        """
+        known = self.observations
+        means = self.means(np.vstack([known.x, known.pending]))
+        if known.penalised is not None:
+            rows = np.flatnonzero(known.penalised)
+            means[rows, -1] = known.values[rows, -1]
+        return means
 
     @property
     def earlier_places(self) -> FloatArray:
@@ -95,16 +106,16 @@ def fit_model(
     Time grows with the cube of the number of observations and memory with its square; where there
     are more than `MOST_OBSERVATIONS`, `representative_rows` says which of them to take.
     """
-    x, columns = observations.x, list(_columns(observations))
+    columns = list(_columns(observations))
     cautions = [caution] * (len(columns) - 1) + [0.0]
     if earlier is None:
         fitted = (
-            surrogate.fit(x, *column, misfit=misfit, caution=each, at_checkpoints=at_checkpoints)
+            surrogate.fit(*column, misfit=misfit, caution=each, at_checkpoints=at_checkpoints)
             for column, each in zip(columns, cautions, strict=True)
         )
         return Model(observations, tuple(fitted))
     believed = (
-        fit_believing(x, *column, before, caution=each, at_checkpoints=at_checkpoints)
+        fit_believing(*column, before, caution=each, at_checkpoints=at_checkpoints)
         for column, before, each in zip(columns, earlier, cautions, strict=True)
     )
     return Model(observations, tuple(believed))
@@ -117,13 +128,13 @@ def with_free_up_to(model: Model, line: float, *, at_checkpoints: bool = False) 
     """
     values = cut_at(model.observations.values, line)
     observations = replace(model.observations, values=values)
-    x, (free, variances) = observations.x, list(_columns(observations))[-1]
+    column = list(_columns(observations))[-1]
     *risks, last = model.surrogates
     fitted: Surrogate | Believed
     if isinstance(last, Believed):
-        fitted = fit_believing(x, free, variances, last.earlier, at_checkpoints=at_checkpoints)
+        fitted = fit_believing(*column, last.earlier, at_checkpoints=at_checkpoints)
     else:
-        fitted = surrogate.fit(x, free, variances, at_checkpoints=at_checkpoints)
+        fitted = surrogate.fit(*column, at_checkpoints=at_checkpoints)
     return Model(observations, (*risks, fitted))
 
 
@@ -144,14 +155,26 @@ def even_draws(n: int, columns: int) -> FloatArray:
 def smoothed_values(observations: Observations, most: int = MOST_OBSERVATIONS) -> FloatArray:
     """Estimate every objective at every observation from it and its neighbours, (n, c + 1).
 
-    Up to ``most`` observations these are the means of `fit_model`.
+    Up to ``most`` observations these are the means of `fit_model`. None of them is a penalty.
     """
-    x = observations.x
-    columns = [surrogate.smoothed(x, *column, most) for column in _columns(observations)]
+    columns = [surrogate.smoothed(*column, most) for column in _columns(observations)]
     return np.column_stack(columns)
 
 
-def _columns(observations: Observations) -> Iterator[tuple[FloatArray, FloatArray | None]]:
-    """Yield the values of each objective and their noise, None where it is not known."""
-    for values, variances in zip(observations.values.T, observations.variances.T, strict=True):
-        yield values, None if np.isnan(variances).any() else variances
+def _columns(
+    observations: Observations,
+) -> Iterator[tuple[FloatArray, FloatArray, FloatArray | None]]:
+    """Yield, for each objective, where it was observed, its values and their noise.
+
+    The noise is None where it is not known. Penalties are no values of the free objective.
+    """
+    x, last = observations.x, observations.values.shape[1] - 1
+    for i, (values, variances) in enumerate(
+        zip(observations.values.T, observations.variances.T, strict=True)
+    ):
+        noise = None if np.isnan(variances).any() else variances
+        if i == last and observations.penalised is not None:
+            told = ~observations.penalised
+            yield x[told], values[told], None if noise is None else noise[told]
+        else:
+            yield x, values, noise

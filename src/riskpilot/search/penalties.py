@@ -11,6 +11,9 @@ from riskpilot.common.arrays import BoolArray, FloatArray
 _FACTOR = 1e6
 # Fewer values do not show how far free objectives lie apart.
 _FEWEST = 3
+# A smaller factor is enough for a number that is so many times as large as all others, too: what
+# a search goes by, it looks at again with every evaluation.
+_FACTOR_OF_LARGE, _TIMES_AS_LARGE = 1e3, 10.0
 # A smaller factor is enough for a number that was given more than once, beside so many others. One
 # that was given once may be where a search began that has come close to an optimum since.
 _FACTOR_OF_REPEATED = 10.0
@@ -31,14 +34,29 @@ def without_penalties(values: FloatArray) -> FloatArray:
     passes, and what passes without a penalty is still to be found. Where there is none, nothing
     changes.
     """
+    far = np.flatnonzero(penalised(values))
+    if not len(far):
+        return values
+    usual = np.delete(values[:, -1], far)
+    line = float(usual.max())
+    cut = cut_at(values, line)
+    cut[far[~_dominated_above(values, line)], -1] += line - float(usual.min())
+    return cut
+
+
+def penalised(values: FloatArray) -> BoolArray:
+    """Tell of each evaluation whether its free objective is a penalty for the search, shape (n,).
+
+    It is where `penalty_line` says so, where one number was given again and again, or where it lies
+    a thousand times as far from the best as the others, and is ten times as large. ``values``: the
+    objectives of evaluations, shape (n, c + 1).
+    """
     line = penalty_line(values[:, -1])
     if line == math.inf:
         line = _line_below_repeated(values)
     if line == math.inf:
-        return values
-    cut, far = cut_at(values, line), np.flatnonzero(values[:, -1] > line)
-    cut[far[~_dominated_above(values, line)], -1] += line - float(values[:, -1].min())
-    return cut
+        line = _line_below_large(values[:, -1])
+    return np.asarray(values[:, -1] > line)
 
 
 def cut_at(values: FloatArray, line: float) -> FloatArray:
@@ -87,6 +105,15 @@ def _line_below_repeated(values: FloatArray) -> float:
     far = values[values[:, -1] > line]
     is_repeated = len(far) > 1 and np.ptp(far[:, -1]) == 0
     return line if is_repeated and _dominated_above(values, line).all() else math.inf
+
+
+def _line_below_large(free: FloatArray) -> float:
+    """Find the worst free objective above which all others are large; infinity where none is."""
+    for line in _below_gaps(free, _FACTOR_OF_LARGE, _FEWEST):
+        usual = free[free <= line]
+        if free[free > line].min() > _TIMES_AS_LARGE * np.abs(usual).max():
+            return line
+    return math.inf
 
 
 def _dominated_above(values: FloatArray, line: float) -> BoolArray:
