@@ -9,6 +9,7 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.study.kept.earlier import EARLIER_KEY, earlier_of
+from riskpilot.study.survey import unless_misled
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.2)], minimize="cost")
 K = 2_000
@@ -133,6 +134,32 @@ def test_a_value_is_alike_that_differs_by_less_than_a_third_of_the_spread(earlie
             moved = there.copy()
             moved[0, column] += share * spread[column]
             assert known.agrees_with(np.zeros((1, 1)), moved) == alike
+
+
+@pytest.mark.parametrize(
+    ("rise", "is_contradicted"),
+    [(0.5, False), (0.6, False), (0.35, False), (0.2, True), (1.2, True)],
+)
+def test_risks_that_rise_half_or_twice_as_fast_contradict_an_earlier_study(
+    earlier, rise, is_contradicted
+):
+    """They agree at the safe configuration, and are 0.02 + 0.5 x^2 in the earlier study."""
+    known = earlier_of(searched(evaluate_by(2, usual), 1, warm_start=earlier))
+    x = np.array([[0.0], [0.4], [0.8]])
+    values = np.column_stack([0.02 + rise * x[:, 0] ** 2, 1 - x[:, 0]])
+    assert known.agrees_with(x[:1], values[:1])
+    assert known.is_contradicted_by(x, values) == is_contradicted
+
+
+def test_an_earlier_study_that_is_contradicted_counts_for_nothing_from_then_on(earlier):
+    def steep(x):
+        return 0.02 + 2 * x**2
+
+    misled = searched(evaluate_by(1, steep), 5, warm_start=earlier)
+    known = earlier_of(misled)
+    left = [unless_misled(known, misled.trials[:n]) is None for n in range(6)]
+    assert left == [False, False, True, True, True, True]
+    assert rp.select(misled).config["x"] > 0.2  # the risk is 0.2 at x = 0.3
 
 
 def test_a_search_goes_on_as_it_would_have_without_the_earlier_study_at_hand(tmp_path, earlier):

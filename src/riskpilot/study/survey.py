@@ -38,6 +38,9 @@ from riskpilot.study.space import Space, to_unit
 Region = Callable[[ValidationLosses, int | None], list[Interval]]
 """The region of interest, from validation losses and the number of calibration examples."""
 
+# So many evaluations are asked whether an earlier study misleads.
+_ASKED = 20
+
 
 @dataclass(frozen=True)
 class Survey:
@@ -83,16 +86,24 @@ def branched_space(
 
 
 def unless_misled(earlier: Earlier | None, trials: Iterable[FrozenTrial]) -> Earlier | None:
-    """Return what an earlier study showed, unless the first evaluation is nothing like it.
+    """Return what an earlier study showed, unless the first evaluations are nothing like it.
 
     The first evaluation is that of the safe configuration, where one is known. Where the earlier
-    study is wrong about it, the search is that of a study which knows of no earlier one.
+    study is wrong about it, or far off one of the next, the search is that of a study which knows
+    of no earlier one. How far it is to be believed later is left to the surrogates.
     """
-    first = next(filter(was_evaluated, trials), None)
-    if earlier is None or first is None:
+    done = list(filter(was_evaluated, trials))
+    if earlier is None or not done:
         return earlier
-    point, values = _points([first], earlier.space), np.array([_values(first)])
-    return earlier if earlier.agrees_with(point, values) else None
+    point, values = _points(done[:1], earlier.space), np.array([_values(done[0])])
+    if not earlier.agrees_with(point, values):
+        return None
+    whole = [trial for trial in done[:_ASKED] if not was_stopped(trial)]
+    points = _points(whole, earlier.space)
+    contradicted = len(whole) > 1 and earlier.is_contradicted_by(
+        points, np.array([_values(trial) for trial in whole])
+    )
+    return None if contradicted else earlier
 
 
 def tried_first(

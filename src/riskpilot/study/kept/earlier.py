@@ -36,6 +36,9 @@ from riskpilot.study.space import Space, range_in_words
 EARLIER_KEY = "riskpilot:earlier"
 # Values are alike that differ by at most this share of what they differ by between evaluations.
 _ALIKE = 0.3
+# Risks contradict an earlier study that miss what it foretells by more than this share of what they
+# differ by in the study at hand, and this share of what they differed by in the earlier one.
+_CONTRARY, _LEEWAY = 0.4, 0.1
 
 _SHAPES: dict[str, Shape] = {
     "study": text,
@@ -98,16 +101,36 @@ class Earlier:
         the earlier study evaluated the same configuration, it is enough that its own values are
         alike: a surrogate smooths what rises steeply, and may be wrong about the place itself.
         """
+        before, gaps = self._gaps(points, values)
+        spread = np.maximum(np.ptp(before, axis=0), 1e-12)
+        return bool((gaps <= _ALIKE * spread).all())
+
+    def is_contradicted_by(self, points: FloatArray, values: FloatArray) -> bool:
+        """Tell whether risks are far from what the earlier study foretells, beside their spread.
+
+        The arguments are those of `agrees_with`. Where risks rise twice as fast as in the earlier
+        study, or half as fast, the two agree at the safe configuration and near it. Misses show it
+        beside the spread of the evaluations themselves, which may be small at first. Free
+        objectives are not asked: that of a run that failed tells nothing about the earlier study.
+        """
+        before, gaps = self._gaps(points, values)
+        allowed = _CONTRARY * np.ptp(values, axis=0) + _LEEWAY * np.ptp(before, axis=0)
+        return bool((gaps > np.maximum(allowed, 1e-12))[:, :-1].any())
+
+    def _gaps(self, points: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute by how much evaluations miss what is foretold, (n, c + 1), as `agrees_with` does.
+
+        The earlier values come first, (m, c + 1), with penalties cut off.
+        """
         x = Space(self.space).encode(points)
         expected = np.column_stack([surrogate.mean(x) for surrogate in self.surrogates])
         before, now = (cut_at(some, self._penalty) for some in (self.values, values))
-        spread = np.maximum(np.ptp(before, axis=0), 1e-12)
         gaps = np.abs(now - expected)
         for row, point in enumerate(points):
             same = np.isclose(self.points, point, rtol=0, atol=1e-9, equal_nan=True).all(axis=1)
             own = np.abs(now[row] - before[same])
             gaps[row] = np.vstack([gaps[row], own]).min(axis=0)
-        return bool((gaps <= _ALIKE * spread).all())
+        return before, gaps
 
     @cached_property
     def _penalty(self) -> float:
