@@ -75,3 +75,9 @@ def test_no_code_hands_an_example_over_unless_one_is_declared():
     assert METRICS["error"].mean(labels, predicted, none) == 0.5
     assert METRICS["abstention"].mean(labels, predicted, none) == 0
     assert METRICS["recall"].mean(labels, predicted, none) == 0.5
+
+
+def test_a_metric_for_which_no_example_counts_is_at_its_worst():
+    """Nothing is predicted to be positive, so that nothing is known of the precision."""
+    labels, predicted = np.array([0, 1, 1]), np.zeros(3, dtype=int)
+    assert METRICS["precision"].mean(labels, predicted, Codes()) == 1.0

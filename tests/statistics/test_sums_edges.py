@@ -209,3 +209,9 @@ def test_what_bets_on_a_mean_begin_with_is_its_mean_and_variance():
     assert start.mean == pytest.approx(GRADED.mean(axis=1), abs=1e-6)
     assert start.variance == pytest.approx(GRADED.var(axis=1), abs=1e-9)
     assert start.n.tolist() == [M] * N
+
+
+@pytest.mark.parametrize(("directed", "low"), [(False, 0.0), (True, -2.0)])
+def test_a_gap_is_no_larger_than_the_range_of_losses_is_wide(directed, low):
+    gap = rp.GroupGap(groups=("a", "b"), directed=directed)
+    assert gap.value_range(1.0, 3.0) == (low, 2.0)
