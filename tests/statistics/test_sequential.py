@@ -8,6 +8,8 @@ import pytest
 from scipy.stats import binom
 
 from riskpilot.errors import LossError, LossRangeError, ProblemError
+from riskpilot.statistics import Difference, TestSettings
+from riskpilot.statistics.samples import Limit
 from riskpilot.statistics.sequential import streams
 from riskpilot.statistics.sequential.bets import slope
 from riskpilot.statistics.sequential.boundary import (
@@ -19,6 +21,7 @@ from riskpilot.statistics.sequential.boundary import (
 )
 from riskpilot.statistics.sequential.capital import add_losses, log_anytime_betting, start_capital
 from riskpilot.statistics.sequential.counts import add_counts, log_boundary, start_counts
+from riskpilot.statistics.sequential.following import Labels
 from riskpilot.statistics.sequential.operating import crossing_chances, outlook, simulate_sequence
 
 LOG_DELTA = math.log(0.1)
@@ -277,3 +280,11 @@ def test_pairs_only_grow_in_number():
 def test_what_cannot_be_meant_is_refused(call, error, says):
     with pytest.raises(error, match=says):
         call()
+
+
+def test_labels_at_which_a_configuration_is_as_good_as_the_reference_do_not_count():
+    settings = TestSettings("sequential_boundary", 0.1, 0)
+    (stream,) = Difference().streams(settings, Limit(0.5, 0.0), 0, False)
+    own = np.array([[-1.0, 0.0, 1.0, np.nan, -0.5, 0.5]])
+    found = stream.values(Labels(own, (own + 1) / 2, lowest=-1.0), np.array([0]))
+    np.testing.assert_array_equal(found, [[0.0, np.nan, 1.0, np.nan, np.nan, 1.0]])
