@@ -5,11 +5,12 @@ from riskpilot.search.choices import Front, Reference, Scale, guided_reference
 from riskpilot.search.foretelling import Guess, filled, foretold, foretold_number, is_odd_order
 from riskpilot.search.hypervolume import hypervolume_improvement
 from riskpilot.search.model import (
+    ENOUGH_TO_SMOOTH,
     MOST_OBSERVATIONS,
     Model,
     Observations,
+    cautious_values,
     fit_model,
-    smoothed_values,
     values_and_variances,
 )
 from riskpilot.search.outlook import Outlook, Whole, best_rows, has_unusual_doubt, outlook
@@ -30,6 +31,7 @@ from riskpilot.search.strategies import (
 from riskpilot.search.surrogate import Surrogate
 
 __all__ = [
+    "ENOUGH_TO_SMOOTH",
     "GUIDED",
     "HVI",
     "MOST_OBSERVATIONS",
@@ -47,6 +49,7 @@ __all__ = [
     "Surrogate",
     "Whole",
     "best_rows",
+    "cautious_values",
     "check_delta_prime",
     "check_hedge",
     "cut_at",
@@ -67,7 +70,6 @@ __all__ = [
     "penalty_line",
     "representative_rows",
     "score",
-    "smoothed_values",
     "uniform",
     "values_and_variances",
     "without_limits",

@@ -20,6 +20,8 @@ from riskpilot.search.surrogate import Surrogate
 # A surrogate rests on at most so many observations: one proposal then takes a fraction of a second,
 # however large the study is.
 MOST_OBSERVATIONS = 400
+# Fewer evaluations than this say nothing about how smooth objectives are.
+ENOUGH_TO_SMOOTH = 4
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,15 @@ def smoothed_values(observations: Observations, most: int = MOST_OBSERVATIONS) -
     """
     columns = [surrogate.smoothed(*column, most) for column in _columns(observations)]
     return np.column_stack(columns)
+
+
+def cautious_values(observations: Observations, most: int = MOST_OBSERVATIONS) -> FloatArray:
+    """Take the larger of what each observation says itself and with its neighbours, (n, c + 1).
+
+    The smallest of many noisy means is small by luck, too, and the surrogate's posterior mean at
+    the same place says so; where the surrogate does not fit, the mean does.
+    """
+    return np.maximum(observations.values, smoothed_values(observations, most))
 
 
 def _columns(

@@ -19,10 +19,11 @@ from riskpilot.search.acquisition import (
 from riskpilot.search.choices import chance_to_pass, posterior_front
 from riskpilot.search.hypervolume import improvement_over
 from riskpilot.search.model import (
+    ENOUGH_TO_SMOOTH,
     Model,
     Observations,
+    cautious_values,
     even_draws,
-    smoothed_values,
     with_free_up_to,
 )
 from riskpilot.search.penalties import outlier_line, without_penalties
@@ -32,8 +33,6 @@ from riskpilot.search.worlds import volume_added, worlds
 
 # The posterior of the objectives at a place is averaged over so many draws.
 _DRAWS = 256
-# As in a selection: fewer evaluations say nothing about how smooth the risks are.
-_ENOUGH_TO_SMOOTH = 4
 # What the noise of all evaluations has in common counts at so many places of equal chances.
 _COMMON = ndtri((np.arange(64) + 0.5) / 64)
 
@@ -168,9 +167,9 @@ def certified_chances(
     told, x = whole.values, model.observations.x[: len(whole.values)]
     means, stds = model.means_and_stds(x)
     estimates = told.copy()
-    if len(told) >= _ENOUGH_TO_SMOOTH:
+    if len(told) >= ENOUGH_TO_SMOOTH:
         risks = Observations(x, told[:, :-1], whole.variances[:, :-1], x[:0])
-        estimates[:, :-1] = np.maximum(risks.values, smoothed_values(risks))
+        estimates[:, :-1] = cautious_values(risks)
     tested = np.flatnonzero(non_dominated(estimates))
     order = tested[np.argsort(misses(region, estimates[tested]), kind="stable")]
     noise = np.array([np.inf if part.without_loss else max(part.noise, 1e-12) for part in region])

@@ -9,11 +9,14 @@ from optuna.distributions import BaseDistribution
 from riskpilot.common import one_thread
 from riskpilot.common.arrays import FloatArray
 from riskpilot.losses import ValidationLosses
-from riskpilot.search import MOST_OBSERVATIONS, Observations, smoothed_values, values_and_variances
+from riskpilot.search import (
+    ENOUGH_TO_SMOOTH,
+    MOST_OBSERVATIONS,
+    Observations,
+    cautious_values,
+    values_and_variances,
+)
 from riskpilot.study.space import Space
-
-# Fewer evaluations than this say nothing about how smooth the risks are.
-_ENOUGH_TO_SMOOTH = 4
 
 
 def smoothed_risks(
@@ -24,14 +27,12 @@ def smoothed_risks(
 ) -> FloatArray | None:
     """Estimate the risks of configurations with the help of their neighbours, shape (n, c).
 
-    The smallest of many noisy means is small by luck, too, and the surrogate's posterior mean at
-    the same configuration says so; where the surrogate does not fit, the mean does. The larger of
-    both counts: a configuration is safe when its own examples and its neighbours agree. None where
+    A configuration is safe when its own examples and its neighbours agree. None where
     configurations cannot be compared: they have parameters that the space does not have, or there
     are too few. A configuration need not have all parameters of the space.
     Of more than ``most`` configurations, each leans on a block of its neighbours.
     """
-    if len(configs) < _ENOUGH_TO_SMOOTH or not space:
+    if len(configs) < ENOUGH_TO_SMOOTH or not space:
         return None
     if any(not config.keys() <= space.keys() for config in configs):
         return None
@@ -40,4 +41,4 @@ def smoothed_risks(
     values, variances = values_and_variances(validation)
     risks = Observations(x, values[:, :-1], variances[:, :-1], np.empty((0, x.shape[1])))
     with one_thread():
-        return np.maximum(risks.values, smoothed_values(risks, most))
+        return cautious_values(risks, most)
