@@ -1,5 +1,8 @@
 """Searches among configurations of which some give no result: they fail, or are pruned by hand."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import optuna
 import pytest
@@ -7,6 +10,7 @@ import pytest
 import riskpilot as rp
 from riskpilot.search import Observations
 from riskpilot.search.acquisition import chance_of_result, remoteness
+from riskpilot.study.kept.earlier import earlier_of
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.1)], "cost")
 DRAWS = np.random.default_rng(0).random((2, 2_000))
@@ -64,7 +68,7 @@ def test_a_penalty_that_is_returned_closes_off_no_more_than_where_it_is(seed):
         x = trial.suggest_float("x", 0, 1)
         return evaluated(0.16 * x, 1e3 if 0.45 < x < 0.55 else 1 - x)
 
-    assert rp.select(searched(evaluate, 10, seed)).config["x"] > 0.55
+    assert rp.select(searched(evaluate, 12, seed)).config["x"] > 0.55
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -106,6 +110,27 @@ def test_the_chance_of_a_result_falls_towards_what_failed_and_rises_towards_what
     assert twice(x) < chance(x) < chance_of_result(observed([0.0, 0.2, 0.5], [0.6]))(x)
 
 
+def test_the_chance_of_a_result_follows_a_pattern_along_one_parameter():
+    """All fails where the first coordinate is large, also far from everything evaluated."""
+    places = np.random.default_rng(0).random((30, 3))
+    fails = places[:, 0] > 0.5
+    x, nothing = places[~fails], np.zeros((np.sum(~fails), 2))
+    seen = Observations(x, nothing, nothing, x[:0], failed=places[fails])
+    there = np.column_stack([np.tile([0.2, 0.8], 9), np.random.default_rng(1).random((18, 2))])
+    chance = chance_of_result(seen)(there)
+    assert chance[::2].min() > 0.8
+    assert chance[1::2].max() < 0.4
+
+
+def test_the_chance_of_a_result_is_alike_everywhere_where_failures_are_accidents():
+    draws = np.random.default_rng(0)
+    places, fails = draws.random((60, 2)), draws.random(60) < 0.3
+    x, nothing = places[~fails], np.zeros((np.sum(~fails), 2))
+    seen = Observations(x, nothing, nothing, x[:0], failed=places[fails])
+    chance = chance_of_result(seen)(draws.random((200, 2)))
+    assert np.quantile(chance, 0.1) > 0.6
+
+
 def test_without_failures_every_evaluation_gives_a_result():
     assert (chance_of_result(observed([0.0, 0.2], None))(np.linspace(0, 1, 5)[:, None]) == 1).all()
 
@@ -113,3 +138,107 @@ def test_without_failures_every_evaluation_gives_a_result():
 def test_a_place_that_failed_is_no_place_where_nothing_was_evaluated():
     x = np.array([[0.5], [0.9]])
     np.testing.assert_allclose(remoteness(observed([0.0, 0.2], [0.9]))(x), [0.3, 0.0])
+
+
+CHOICES = ("abcde", "vwxyz")
+
+
+def with_choices(trial):
+    """Half of 25 configurations fail, as on the squares of a chessboard."""
+    places = [
+        values.index(trial.suggest_categorical(name, list(values)))
+        for name, values in zip("pq", CHOICES, strict=True)
+    ]
+    if sum(places) % 2:
+        raise RuntimeError("no such pair")
+    return evaluated(0.02 * sum(places), 10 - sum(places))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_choice_that_failed_is_tried_again_before_all_were(seed):
+    study = searched(with_choices, 25, seed)
+    assert len({tuple(trial.params.values()) for trial in study.trials}) == 25
+
+
+def test_once_all_choices_were_tried_those_that_work_come_again_as_well():
+    study = searched(with_choices, 45)
+    later = [trial.state for trial in study.trials[25:]]
+    assert 4 <= later.count(optuna.trial.TrialState.COMPLETE) <= 16
+
+
+def test_a_pool_of_which_some_failed_is_no_reason_to_foretell_nothing():
+    def evaluate(trial):
+        evaluation = with_choices(trial)
+        if trial.params["p"] == "a":
+            raise RuntimeError("no memory")
+        return evaluation
+
+    study = searched(evaluate, 8)
+    assert sum(trial.state == optuna.trial.TrialState.COMPLETE for trial in study.trials) < 7
+    assert study.sampler.outlook(study) is not None
+
+
+def a_third_fails(trial, draws, *, penalty=None):
+    """What lies between 0.35 and 0.65 fails, or gives a penalty."""
+    x, y = (trial.suggest_float(name, 0, 1) for name in "xy")
+    is_within = 0.35 < x < 0.65
+    if is_within and penalty is None:
+        raise RuntimeError("out of memory")
+    losses = [np.array(part) < 0.1 * (x + y) ** 2 for part in draws]
+    cost = penalty if is_within else 2 - x - 0.6 * y
+    return rp.Evaluation({"error": losses[0], "cost": cost}, {"error": losses[1]})
+
+
+@pytest.mark.parametrize("penalty", [None, 1e4])
+def test_a_study_knows_where_an_earlier_one_had_no_result(penalty):
+    safe = {"x": 0.0, "y": 0.0}
+    n_failed = []
+    for seed in range(4):
+        first, second = np.random.default_rng(seed).random((2, 2, 2_000))
+        earlier = rp.create_study(PROBLEM, seed=seed, safe=safe)
+        run = rp.objective(earlier, partial(a_third_fails, draws=first, penalty=penalty))
+        earlier.optimize(run, n_trials=24, catch=(RuntimeError,))
+        study = rp.create_study(PROBLEM, seed=50 + seed, safe=safe, warm_start=earlier)
+        known, places = earlier_of(study), [trial.params["x"] for trial in earlier.trials]
+        np.testing.assert_allclose(
+            np.sort(known.failed_points[:, 0]), sorted(x for x in places if 0.35 < x < 0.65)
+        )
+        assert len(known.failed_points) + len(known.points_with_results) == 24
+
+        run = rp.objective(study, partial(a_third_fails, draws=second, penalty=penalty))
+        study.optimize(run, n_trials=12, catch=(RuntimeError,))
+        n_failed.append(sum(0.35 < trial.params["x"] < 0.65 for trial in study.trials))
+    assert sum(n_failed) <= 2
+
+
+def test_what_an_earlier_study_says_of_failures_counts_with_what_the_study_sees():
+    seen = observed([0.0, 0.2], None)
+    x = np.array([[0.8]])
+    told = replace(seen, failed=np.array([[0.75], [0.9]]), gave_before=np.array([[0.1], [0.5]]))
+    assert chance_of_result(told)(x) < 0.3
+    by_now = replace(told, x=np.array([[0.0], [0.79], [0.81]]), values=np.zeros((3, 2)))
+    assert chance_of_result(by_now)(x) > 0.6
+
+
+def test_penalties_of_an_earlier_study_are_no_values_of_its_free_objective():
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        return evaluated(0.2 * x, 1e4 if 0.4 < x < 0.6 else 1 - x)
+
+    earlier = searched(evaluate, 16)
+    study = rp.create_study(PROBLEM, warm_start=earlier)
+    free = earlier_of(study).surrogates[-1]
+    np.testing.assert_allclose(
+        free.mean(np.array([[0.35], [0.5], [0.65]])), [0.65, 0.5, 0.35], atol=0.1
+    )
+
+
+def test_a_configuration_that_says_nothing_of_its_parameters_is_not_kept_as_failed():
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        if trial.number == 3:
+            raise RuntimeError("no connection")
+        return evaluated(0.2 * x, 1 - x - trial.suggest_float("y", 0, 1))
+
+    study = rp.create_study(PROBLEM, warm_start=searched(evaluate, 8))
+    assert not earlier_of(study).failed

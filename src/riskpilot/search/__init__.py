@@ -14,7 +14,7 @@ from riskpilot.search.model import (
     values_and_variances,
 )
 from riskpilot.search.outlook import Outlook, Whole, best_rows, has_unusual_doubt, outlook
-from riskpilot.search.penalties import cut_at, penalised, penalty_line, without_penalties
+from riskpilot.search.penalties import cut_at, penalised, without_penalties
 from riskpilot.search.pools import Pool, default_pool_size, uniform
 from riskpilot.search.racing import is_known_well, is_worth_finishing
 from riskpilot.search.representatives import representative_rows
@@ -67,7 +67,6 @@ __all__ = [
     "is_worth_finishing",
     "outlook",
     "penalised",
-    "penalty_line",
     "representative_rows",
     "score",
     "uniform",

@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist
+from scipy.special import ndtr
 
 from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.guarantee import Interval
+from riskpilot.search import surrogate
 from riskpilot.search.choices import posterior_front
 from riskpilot.search.model import Model, Observations, even_draws
 from riskpilot.search.strategies import Strategy
@@ -37,7 +39,7 @@ _HOPELESS = 3.0
 _NEXT_TO = 0.01
 # The places whose risks may be lowest are this share of all.
 _LOWEST = 0.3
-# How far an evaluation tells whether others give a result, in the unit cube of one parameter.
+# How far what is near tells whether there is a result, in the unit cube of one parameter.
 _REACH = 0.1
 # Expected improvements are means over so many draws from what surrogates leave likely.
 _DRAWS = 32
@@ -93,17 +95,25 @@ def remoteness(observations: Observations) -> Score:
 def chance_of_result(observations: Observations) -> Score:
     """Make the function that gives the chance that an evaluation gives a result, and no penalty.
 
-    It returns shape (n,) for x of shape (n, d). Evaluations that gave one speak for it, those that
-    gave none against it, the more the nearer they are: by one through their squared distance.
+    It returns shape (n,) for x of shape (n, d). It is the mean of two chances. One goes by what is
+    near: evaluations that gave a result speak for it, those that gave none against it, by one
+    through their squared distance. The other goes by a surrogate of what is 1 where there was a
+    result and 0 elsewhere, which learns how far that speaks for others along each parameter, and
+    to which failures without a pattern are noise. By itself the first tries every part of a region
+    that fails, and the second stays before one behind which there are results again.
     """
     x, penalised = observations.x, observations.penalised
     gave = x if penalised is None else x[~penalised]
     failed = x[:0] if penalised is None else x[penalised]
     if observations.failed is not None:
         failed = np.vstack([failed, observations.failed])
+    if observations.gave_before is not None:
+        gave = np.vstack([gave, observations.gave_before])
     if not len(failed):
         return _certain
-    reach = _REACH * math.sqrt(observations.x.shape[1])
+    reach = _REACH * math.sqrt(x.shape[1])
+    is_result = np.append(np.ones(len(gave)), np.zeros(len(failed)))
+    pattern = surrogate.fit(np.vstack([gave, failed]), is_result, None)
 
     def weight(x: FloatArray, places: FloatArray) -> FloatArray:
         squares = np.maximum(cdist(x / reach, places / reach, "sqeuclidean"), 1e-12)
@@ -112,7 +122,10 @@ def chance_of_result(observations: Observations) -> Score:
 
     def chance(x: FloatArray) -> FloatArray:
         for_it = 1 + weight(x, gave)
-        return for_it / (for_it + weight(x, failed))
+        mean, std = pattern.mean_and_std(x)
+        above_half = ndtr((mean - 0.5) / np.maximum(std, 1e-12))
+        both: FloatArray = (for_it / (for_it + weight(x, failed)) + above_half) / 2
+        return both
 
     return chance
 

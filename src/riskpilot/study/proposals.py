@@ -90,9 +90,9 @@ def unlike_tried(
     """Draw another value of a parameter where this one leads to nothing new.
 
     ``params``: the parameters that the trial has already; ``tried``: the trials that were
-    evaluated. In a tree-shaped space a choice may end a configuration, or open a branch in which
-    everything was tried, and few places of the initial pool are left for the others. The value
-    stays as it is where every other one leads to nothing new, too.
+    evaluated, or failed. In a tree-shaped space a choice may end a configuration, or open a branch
+    in which everything was tried, and few places of the initial pool are left for the others. The
+    value stays as it is where every other one leads to nothing new, too.
     """
 
     def is_used_up(candidate: Any) -> bool:

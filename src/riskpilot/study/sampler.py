@@ -36,7 +36,7 @@ from riskpilot.study.kept.trials import (
     finished_with_losses,
     study_space,
     trials_of,
-    was_evaluated,
+    tried,
 )
 from riskpilot.study.proposals import (
     Score,
@@ -237,15 +237,15 @@ class GuidedSampler(BaseSampler):
         def worth(points: FloatArray) -> FloatArray:
             return value(encode(points))
 
-        space, tried = known.space, known.tried
+        space, taken = known.space, known.tried
         score: Score = worth
         if number % 2 == 0:  # choices may be many: what is known is followed in between
             is_cold = strategy.exploration > 0 and not len(known.model.earlier_places)
             any_choice = is_cold and is_turn_of_any_choice(number)
-            score, scores = at_untried_choices(worth, space, cover, scores, tried, any_choice)
+            score, scores = at_untried_choices(worth, space, cover, scores, taken, any_choice)
         if acquisition.is_exploring(known.model, strategy):
-            score, scores = off_the_line(score, space, cover, scores, tried)
-        best = best_new_point(score, space, cover, scores, tried, rng, known.front)
+            score, scores = off_the_line(score, space, cover, scores, taken)
+        best = best_new_point(score, space, cover, scores, taken, rng, known.front)
         if best is None:
             return {}
         if acquisition.is_bold_step(known.model, known.region, strategy):
@@ -253,7 +253,7 @@ class GuidedSampler(BaseSampler):
             def may_pass(points: FloatArray) -> BoolArray:
                 return acquisition.may_pass(known.model, known.region, encode(points))
 
-            best = bold_step(best, score, may_pass, space, cover, tried, rng)
+            best = bold_step(best, score, may_pass, space, cover, taken, rng)
         return space.config(best)
 
     def sample_independent(
@@ -277,9 +277,8 @@ class GuidedSampler(BaseSampler):
         pool = self._strategy.pool if trial.number < size else uniform
         # A safe configuration that was enqueued first takes the place of the lowest values.
         value = from_unit(param_distribution, pool(trial.number, size, rng))
-        tried = list(filter(was_evaluated, trials))
-        again = self._rng(trial, param_name)
-        return unlike_tried(value, param_name, param_distribution, trial.params, tried, again)
+        seen, again = tried(trials), self._rng(trial, param_name)
+        return unlike_tried(value, param_name, param_distribution, trial.params, seen, again)
 
     def snapshot(self, study: optuna.Study, problem: Problem) -> SearchOutline | None:
         """Return region, reference point and initial pool as they stand, for drawing.
@@ -336,8 +335,9 @@ class GuidedSampler(BaseSampler):
         search_space = study_space(study)
         trials = [trial for trial in trials_of(study) if trial.number not in without]
         pool = self._pool_size(study, search_space)
-        n_done = sum(map(was_evaluated, trials))
-        if problem.has_open_limits or not search_space or n_done < max(pool, 2):
+        n_ended = sum(trial.state.is_finished() for trial in trials)  # some may have failed
+        is_early = n_ended < pool or not enough_to_learn(trials)
+        if problem.has_open_limits or not search_space or is_early:
             return None
         with one_thread():
             earlier = unless_misled(earlier_of(study), trials)

@@ -159,6 +159,9 @@ def survey(
     has_safe = any(SAFE_KEY in trial.user_attrs for trial in done)
     values_of_all = np.vstack([values, *(each.values for each in stopped)])
     is_penalty = penalised(values_of_all)
+    failed = gave = None
+    if earlier is not None and len(earlier.failed_points):
+        failed, gave = map(space.encode, (earlier.failed_points, earlier.points_with_results))
     observations = Observations(
         x[rows],
         without_penalties(values_of_all),
@@ -171,6 +174,8 @@ def survey(
         ),
         np.empty((0, x.shape[1])),
         has_safe,
+        failed,
+        gave,
         penalised=is_penalty if is_penalty.any() else None,
     )
     region = region_of(validation, n_calibration_of(whole, None))
@@ -206,10 +211,13 @@ def with_pending(fitted: Survey, trials: Sequence[FrozenTrial]) -> Survey:
     configs = [*under_way, *failed]
     points = space.masked(np.array([space.point(config) for config in configs]))
     x, n = space.encode(points), len(under_way)
+    observations, without = fitted.model.observations, x[n:][-MOST_OBSERVATIONS:]
+    if observations.failed is not None:  # those of an earlier study
+        without = np.vstack([observations.failed, without])
     observations = replace(
-        fitted.model.observations,
+        observations,
         pending=x[:n][-MOST_OBSERVATIONS:],
-        failed=x[n:][-MOST_OBSERVATIONS:] if failed else None,
+        failed=without if len(without) else None,
     )
     return replace(
         fitted,

@@ -1,11 +1,12 @@
 """A study that is started from an earlier one: what is read of it, and what is tried first."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import optuna
+from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
 from riskpilot.common import plain_configs
@@ -20,7 +21,14 @@ from riskpilot.study.kept.foretold import foretold_of
 from riskpilot.study.kept.records import record_of, validation_of
 from riskpilot.study.kept.seen_ids import seen_ids
 from riskpilot.study.kept.trial_losses import read_validation
-from riskpilot.study.kept.trials import changing_ranges, finished, n_calibration_of, space_of
+from riskpilot.study.kept.trials import (
+    changing_ranges,
+    failed,
+    finished,
+    n_calibration_of,
+    space_of,
+    trials_of,
+)
 from riskpilot.study.questions.stored_space import space_as_json
 from riskpilot.study.space import range_in_words
 
@@ -91,6 +99,7 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
         "ids": seen_ids(earlier),
         "first": [],
     }
+    content |= _without_result(earlier, space)
     chosen = [done.trials[row] for row in rows]
     if problem.has_open_limits:
         return {**content, **_evaluated(earlier, before, chosen)}
@@ -101,6 +110,19 @@ def read_earlier(problem: Problem, earlier: object) -> dict[str, Any]:
     chosen = [*(chosen[row] for row in first), *(t for i, t in enumerate(chosen) if i not in first)]
     content |= _evaluated(earlier, before, chosen)
     return {**content, "first": [configs[row] for row in first]}
+
+
+def _without_result(earlier: optuna.Study, space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
+    """Keep the configurations of the latest evaluations that gave no result; none if there is none.
+
+    Those in which a parameter has another range say nothing.
+    """
+    found = [
+        trial.params
+        for trial in failed(trials_of(earlier))
+        if all(space.get(name) == dist for name, dist in trial.distributions.items())
+    ]
+    return {"failed": list(plain_configs(found[-_MOST:], StudyError))} if found else {}
 
 
 def _evaluated(

@@ -25,10 +25,17 @@ from riskpilot.common import (
     text,
     whole,
 )
-from riskpilot.common.arrays import FloatArray
+from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.errors import StudyError, shown
 from riskpilot.losses import Sketch
-from riskpilot.search import Observations, Surrogate, cut_at, fit_model, penalty_line
+from riskpilot.search import (
+    Observations,
+    Surrogate,
+    cut_at,
+    fit_model,
+    penalised,
+    without_penalties,
+)
 from riskpilot.study.kept.attributes import as_written, attributes_of, changed
 from riskpilot.study.questions.stored_space import space_from_json
 from riskpilot.study.space import Space, range_in_words
@@ -52,9 +59,12 @@ _SHAPES: dict[str, Shape] = {
     "digest": digest,
 }
 _SKETCH = record(n=whole(1), k=whole(1), in_order=optional(digest), patterns=text)
-_EARLIER = record(**_SHAPES)
-# Of a study with races, sketches are kept of the evaluations that were ended.
-_EARLIER_RACE = record(**_SHAPES, evaluated=mapping_of(list_of(_SKETCH)))
+# What not every study has: of one with races, sketches are kept of the evaluations that were ended,
+# and of one in which evaluations gave no result, where that was.
+_IF_ANY: dict[str, Shape] = {
+    "evaluated": mapping_of(list_of(_SKETCH)),
+    "failed": list_of(mapping_of(anything)),
+}
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,8 @@ class Earlier:
     ``first``: those to be tried first, as long as the earlier study is not seen to mislead;
     ``digests``: those of their validation losses, by risk, and of the studies that it was itself
     started from; ``ids``: where the ids of the validation examples of all these are, if known;
-    ``evaluated``: what is kept of evaluations that races ended, by risk.
+    ``evaluated``: what is kept of evaluations that races ended, by risk; ``failed``: the
+    configurations of evaluations that gave no result.
     """
 
     study: str
@@ -78,6 +89,7 @@ class Earlier:
     digests: Mapping[str, Collection[str]]
     ids: Mapping[str, str] | None
     evaluated: Mapping[str, Sequence[Sketch]]
+    failed: Sequence[Mapping[str, Any]]
 
     @cached_property
     def points(self) -> FloatArray:
@@ -85,12 +97,29 @@ class Earlier:
         space = Space(self.space)
         return np.array([space.point(config) for config in self.configs])
 
+    @property
+    def points_with_results(self) -> FloatArray:
+        """The points at which an evaluation gave a result that is no penalty, (n', d)."""
+        return self.points[~self._penalised]
+
+    @cached_property
+    def failed_points(self) -> FloatArray:
+        """The points at which an evaluation gave no result, or a penalty, (f, d)."""
+        space = Space(self.space)
+        failed = [space.point(config) for config in self.failed]
+        return np.vstack([self.points[self._penalised], *failed])
+
     @cached_property
     def surrogates(self) -> tuple[Surrogate, ...]:
         """One surrogate for each objective of the earlier study."""
         x = Space(self.space).encode(self.points)
-        values = cut_at(self.values, self._penalty)
-        seen = Observations(x, values, self.variances, np.empty((0, x.shape[1])))
+        seen = Observations(
+            x,
+            without_penalties(self.values),
+            self.variances,
+            np.empty((0, x.shape[1])),
+            penalised=self._penalised if self._penalised.any() else None,
+        )
         fitted = fit_model(seen, misfit=True).surrogates
         return tuple(each for each in fitted if isinstance(each, Surrogate))
 
@@ -124,7 +153,9 @@ class Earlier:
         """
         x = Space(self.space).encode(points)
         expected = np.column_stack([surrogate.mean(x) for surrogate in self.surrogates])
-        before, now = (cut_at(some, self._penalty) for some in (self.values, values))
+        line = float(self.values[~self._penalised, -1].max())
+        before = cut_at(self.values, line)
+        now = cut_at(values, line) if self._penalised.any() else values
         gaps = np.abs(now - expected)
         for row, point in enumerate(points):
             same = np.isclose(self.points, point, rtol=0, atol=1e-9, equal_nan=True).all(axis=1)
@@ -133,9 +164,9 @@ class Earlier:
         return before, gaps
 
     @cached_property
-    def _penalty(self) -> float:
-        """The worst free objective that is no penalty; infinity where none is a penalty."""
-        return penalty_line(self.values[:, -1])
+    def _penalised(self) -> BoolArray:
+        """Which of the free objectives are penalties, (n,)."""
+        return penalised(self.values)
 
     def check_space(self, space: Mapping[str, BaseDistribution], *, finished: bool = False) -> None:
         """Refuse parameters that the earlier study has not, or has with another range.
@@ -196,12 +227,14 @@ def _read(study: optuna.Study) -> Earlier | None:
     if stored is None:
         return None
     try:
-        content = as_written(stored, _EARLIER_RACE if "evaluated" in stored else _EARLIER)
+        more = {name: shape for name, shape in _IF_ANY.items() if name in stored}
+        content = as_written(stored, record(**_SHAPES, **more))
         content["space"] = space_from_json(content["space"])
         content["evaluated"] = {
             name: [_sketch_from_json(one) for one in found]
             for name, found in content.get("evaluated", {}).items()
         }
+        content.setdefault("failed", [])
     except (ShapeError, LookupError, TypeError, ValueError) as error:
         raise changed(study, "warm start", error) from error
     values = np.array(content["values"], dtype=np.float64)

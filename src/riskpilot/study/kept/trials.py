@@ -18,6 +18,7 @@ __all__ = [
     "PROPOSAL_KEY",
     "Finished",
     "considered",
+    "failed",
     "finished",
     "finished_among",
     "finished_with_losses",
@@ -28,6 +29,7 @@ __all__ = [
     "split_trials",
     "study_space",
     "trials_of",
+    "tried",
     "was_evaluated",
 ]
 
@@ -171,25 +173,53 @@ def nothing_new(
     whether a configuration has all its parameters, which a trial that has just begun has not.
     ``known``: the numbers of the trials whose results are known, and of the one that asks.
     """
-    # A trial whose worker died says nothing about its configuration, which another one tries.
-    histories = [trial.system_attrs.get("retry_history") for trial in trials]
-    lists = [history for history in histories if isinstance(history, list)]
-    retried = {number for numbers in lists for number in numbers if isinstance(number, int)}
+    retried = _retried(trials)
     under_way: list[dict[str, Any]] = []
-    failed: list[dict[str, Any]] = []
+    without: list[dict[str, Any]] = []
     for trial in trials:
         if trial.number in known:
             continue
         found = under_way
-        if trial.state in _WITHOUT_RESULT and not was_evaluated(trial):
-            found = failed
+        if _gave_no_result(trial):
+            found = without
         elif trial.state not in _TO_BE_EVALUATED and not was_evaluated(trial):
             continue
         proposed = trial.system_attrs.get(PROPOSAL_KEY)
         params = {**(proposed if isinstance(proposed, Mapping) else {}), **trial.params}
         if is_whole(params) and trial.number not in retried:
             found.append(params)
-    return under_way, failed
+    return under_way, without
+
+
+def tried(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """Return the trials that were evaluated, and those that failed, see `failed`."""
+    return [*filter(was_evaluated, trials), *failed(trials)]
+
+
+def failed(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """Return the trials that gave no result, and have the parameters of one that was evaluated.
+
+    A trial may fail before it has asked for all of its parameters, and then says nothing of them.
+    """
+    whole = {frozenset(trial.params) for trial in trials if was_evaluated(trial)}
+    without = [t for t in trials if _gave_no_result(t) and frozenset(t.params) in whole]
+    retried = _retried(trials) if without else ()
+    return [trial for trial in without if trial.number not in retried]
+
+
+def _gave_no_result(trial: FrozenTrial) -> bool:
+    """Tell whether a trial failed, or was pruned by hand, and not in a race."""
+    return trial.state in _WITHOUT_RESULT and not was_evaluated(trial)
+
+
+def _retried(trials: Iterable[FrozenTrial]) -> set[int]:
+    """Return the numbers of the trials whose workers died, so that others take their places.
+
+    Such a trial says nothing about its configuration.
+    """
+    histories = [trial.system_attrs.get("retry_history") for trial in trials]
+    lists = [history for history in histories if isinstance(history, list)]
+    return {number for numbers in lists for number in numbers if isinstance(number, int)}
 
 
 def split_trials(
@@ -204,5 +234,5 @@ def split_trials(
     others = [trial for trial in trials if trial.number != current]
     done = [trial for trial in others if has_losses(trial) and names <= trial.params.keys()]
     known = {current, *(trial.number for trial in done)}
-    under_way, failed = nothing_new(trials, lambda p: names <= p.keys(), known)
-    return finished_among(done), under_way + failed
+    under_way, without = nothing_new(trials, lambda p: names <= p.keys(), known)
+    return finished_among(done), under_way + without
