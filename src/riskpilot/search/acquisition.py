@@ -227,8 +227,9 @@ def _worth_of_result(
     improvement is flat. ``means``: the posterior means there, where they are known already. With
     ``safe_first``, a safe configuration comes before everything else as long as there may be a
     safer one, and as long as nothing evaluated has a chance to pass; then every second evaluation
-    goes where nothing was evaluated (see `_safer_or_remote`). Where there is no safer one, the
-    target moves up to what there is. With ``bold``, as long as
+    goes where nothing was evaluated (see `_safer_or_remote`). Where the means show no safer one,
+    the target moves up to what there is; but as long as nothing is expected to pass, every second
+    evaluation looks for one that the means do not show (see `_safer`). With ``bold``, as long as
     everything evaluated is expected to pass, values count as optimistic: nothing has shown yet
     where the limits lie, and means fall back to what is known far from it. As long as it is
     exploring (see `is_exploring`), improvements are averaged over what the surrogates leave likely.
@@ -247,6 +248,8 @@ def _worth_of_result(
                 return _safer_or_remote(model, region, x)
             if anywhere < evaluated - _SAFER:
                 return _with_values(x, lambda at: -risk_excess(model, at, region))
+            if evaluated > 0 and _turn(model) % 2:
+                return _safer(model, region, x)
             lift = evaluated + _SAFE
     reference = strategy.reference(region, means, model.observations.values)
     reference = np.append(
@@ -298,18 +301,41 @@ def _safer_or_remote(
     farthest places are corners, and anywhere, since surrogates may be wrong about these risks.
     """
     remote, excess = remoteness(model.observations), risk_excess(model, x, region)
-    failed = model.observations.failed
-    n = len(model.evaluated) + (0 if failed is None else len(failed))
+    n = _turn(model)
     if n % 4 == 3:
-        line = float(np.quantile(excess, _LOWEST))
-
-        def remote_and_low(at: FloatArray) -> FloatArray:
-            return np.where(risk_excess(model, at, region) <= line, remote(at), -1.0)
-
-        return _with_values(x, remote_and_low)
+        return _remote_and_low(model, region, x)
     if n % 2 or remote(x[[int(excess.argmin())]])[0] < _NEXT_TO:
         return _with_values(x, remote)
     return -excess, lambda at: -risk_excess(model, at, region)
+
+
+def _safer(model: Model, region: Sequence[Interval], x: FloatArray) -> tuple[FloatArray, Score]:
+    """Make the score of `score` for a safer place than the means show, while nothing passes yet.
+
+    It is the place whose risks may be lowest, or where that is next to an evaluation, another one
+    of those whose risks may be low.
+    """
+    excess = risk_excess(model, x, region)
+    if remoteness(model.observations)(x[[int(excess.argmin())]])[0] < _NEXT_TO:
+        return _remote_and_low(model, region, x)
+    return -excess, lambda at: -risk_excess(model, at, region)
+
+
+def _remote_and_low(
+    model: Model, region: Sequence[Interval], x: FloatArray
+) -> tuple[FloatArray, Score]:
+    """Make the score that is the distance to all evaluations where risks may be lowest."""
+    remote = remoteness(model.observations)
+    line = float(np.quantile(risk_excess(model, x, region), _LOWEST))
+    return _with_values(
+        x, lambda at: np.where(risk_excess(model, at, region) <= line, remote(at), -1.0)
+    )
+
+
+def _turn(model: Model) -> int:
+    """Count the evaluations, finished, under way or failed: what is done in turn goes by it."""
+    failed = model.observations.failed
+    return len(model.evaluated) + (0 if failed is None else len(failed))
 
 
 def _certain(x: FloatArray) -> FloatArray:
