@@ -171,3 +171,26 @@ def test_no_search_stays_at_the_corner_to_which_risks_fall_that_never_pass(n_par
     study.optimize(rp.objective(study, evaluate), n_trials=16)
     places = np.array([list(trial.params.values()) for trial in study.trials])
     assert (places.max(axis=1) < 0.02).sum() <= 2
+
+
+def test_a_narrow_region_in_which_no_mean_foretells_safety_is_found():
+    """The risk goes by the worst coordinate, and is low near one corner alone; nothing is named.
+
+    A search that takes what nearly passes for its target stays there, and certifies nothing.
+    """
+    n_certified = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        corner, draws = rng.integers(0, 2, 3), rng.random((2, 1_000))
+        problem = rp.Problem([rp.Risk("error", 0.1)], minimize="cost")
+        study = rp.create_study(problem, seed=seed)
+
+        def evaluate(trial, corner=corner, draws=draws):
+            away = np.abs([trial.suggest_float(name, 0, 1) for name in "xyz"] - corner)
+            risk = 0.06 + 0.08 * float(away.max())
+            losses = {"error": draws[0] < risk, "cost": 1 - float(away.mean())}
+            return rp.Evaluation(losses, {"error": draws[1] < risk})
+
+        study.optimize(rp.objective(study, evaluate), n_trials=20)
+        n_certified += rp.select(study).config is not None
+    assert n_certified >= 5
