@@ -44,6 +44,8 @@ _FIGURES = {
     "many parameters": ("docs/searches.py", "many_parameters"),
     "few evaluations": ("docs/searches.py", "few_evaluations"),
     "without a safe start": ("docs/searches.py", "without_safe_start"),
+    "narrow regions": ("docs/searches.py", "narrow_regions"),
+    "failing regions": ("docs/searches.py", "failing_regions"),
     "known surface": ("docs/searches.py", "known_surface"),
     "earlier studies": ("docs/searches.py", "earlier_studies"),
     "throughput": ("docs/searches.py", "throughput"),

@@ -5,10 +5,12 @@
 ``python -m experiments.trees``, ``python -m experiments.training``,
 ``python -m experiments.many_parameters``, ``python -m experiments.few_evaluations``,
 ``python -m experiments.known_surface``, ``python -m experiments.without_safe_start``,
-``python -m experiments.many_workers`` and ``python -m benchmarks.throughput`` make them.
+``python -m experiments.hard_spaces``, ``python -m experiments.many_workers`` and
+``python -m benchmarks.throughput`` make them.
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +126,36 @@ def without_safe_start() -> str:
         validation = f"thinned by {row['thinned']:.0%}" if row["thinned"] else "as it is"
         lines.append(f"| {row['task']} | {validation} | " + " | ".join(each) + " |")
     return "\n".join([*lines, "", f"{found['seeds']} seeds of data and search."])
+
+
+def narrow_regions() -> str:
+    """Write how far searches stay behind where little of the space is safe and none is named."""
+    return _hard_spaces("gap", lambda row, one: f"{row['gap'][one]:.2f} ({row['empty'][one]:.0%})")
+
+
+def failing_regions() -> str:
+    """Write what searches find where evaluations in a region give no results."""
+    return _hard_spaces(
+        "multiple", lambda row, one: f"{row['multiple'][one]:.3f} ({row['fell'][one]:.1f})"
+    )
+
+
+def _hard_spaces(figure: str, written: Callable[[dict[str, Any], str], str]) -> str:
+    """Write a row for each task that has a figure, and their mean."""
+    found = _read("hard_spaces")
+    rows = [row for row in found["rows"] if figure in row]
+    searches = list(rows[0][figure])
+    lines = [f"| task | N | {' | '.join(searches)} |", "|---" * (2 + len(searches)) + "|"]
+    for row in rows:
+        each = [written(row, one) for one in searches]
+        lines.append(f"| {row['task']} | {row['trials']} | " + " | ".join(each) + " |")
+    means = {
+        column: {one: sum(row[column][one] for row in rows) / len(rows) for one in searches}
+        for column in (figure, "empty", "fell")
+    }
+    each = [f"**{written(means, one)}**" for one in searches]
+    lines.append("| **mean** | | " + " | ".join(each) + " |")
+    return "\n".join([*lines, "", f"{found['seeds']} seeds of task and search."])
 
 
 def _multiples(name: str, base: str, shares: tuple[str, ...] = ()) -> str:

@@ -26,6 +26,18 @@ def test_a_table_has_a_row_for_each_task_and_as_many_columns_as_its_head(table):
         assert f"| {row['task'].replace('_', ' ')}" in shown
 
 
+def test_every_hard_space_is_in_one_of_two_tables_with_its_figures():
+    tables = runpy.run_path(str(ROOT / "docs" / "searches.py"))
+    shown = tables["narrow_regions"]() + tables["failing_regions"]()
+    written = ROOT / "experiments" / "results" / "hard_spaces.json"
+    for row in json.loads(written.read_text(encoding="utf-8"))["rows"]:
+        if "gap" in row:
+            first = f"{row['gap']['guided']:.2f} ({row['empty']['guided']:.0%})"
+        else:
+            first = f"{row['multiple']['guided']:.3f} ({row['fell']['guided']:.1f})"
+        assert shown.count(f"| {row['task']} | {row['trials']} | {first} |") == 1
+
+
 def test_many_workers_are_compared_with_one():
     shown = runpy.run_path(str(ROOT / "docs" / "searches.py"))["many_workers"]()
     written = ROOT / "experiments" / "results" / "many_workers.json"
