@@ -242,3 +242,20 @@ def test_a_configuration_that_says_nothing_of_its_parameters_is_not_kept_as_fail
 
     study = rp.create_study(PROBLEM, warm_start=searched(evaluate, 8))
     assert not earlier_of(study).failed
+
+
+def test_a_search_beside_a_penalty_stays_on_no_edge():
+    """The middle gives a penalty, so that nothing shows at first what two of three do."""
+    on_edge = 0
+    for seed in range(6):
+        draws = np.random.default_rng(seed).random((2, 1_000))
+
+        def evaluate(trial, draws=draws):
+            x, y, z = (trial.suggest_float(name, 0, 1) for name in "xyz")
+            cost = 1e4 if min(x, z) > 0.4 else 2 - 0.44 * x - 0.33 * y - 0.22 * z - 0.3 * x * z
+            wrong = draws < 0.4 * ((x + y + z) / 3) ** 2
+            return rp.Evaluation({"error": wrong[0], "cost": cost}, {"error": wrong[1]})
+
+        study = searched(evaluate, 16, seed, safe={"x": 0.0, "y": 0.0, "z": 0.0})
+        on_edge += sum(max(t.params["x"], t.params["z"]) < 0.1 for t in study.trials[6:])
+    assert on_edge <= 4

@@ -176,17 +176,18 @@ def is_turn_of_any_choice(number: int) -> bool:
 def off_the_line(
     value: Score, space: Space, cover: FloatArray, scores: FloatArray, taken: FloatArray
 ) -> tuple[Score, FloatArray]:
-    """Let only points count that leave the line on which all evaluations of two parameters lie.
+    """Let only points count that leave the line, or the plane, on which all evaluations lie.
 
-    Evaluations on a line change both parameters together, so that nothing shows which of them does
+    Evaluations on a line change all parameters together, so that nothing shows which of them does
     what; one more on the same line would not show it either. Returns the value and the scores at
-    the cover, as they are where evaluations lie on no line, where there are choices or branches,
-    and where no point lies far enough away.
+    the cover, as they are where evaluations lie on no line, where there are choices or branches or
+    more than a few parameters, and where no point lies far enough away.
     """
     has_choices = any(
         isinstance(dist, CategoricalDistribution) for dist in space.distributions.values()
     )
-    if has_choices or np.isnan(cover).any() or np.isnan(taken).any():
+    many = len(space.distributions) > _FEW
+    if has_choices or many or np.isnan(cover).any() or np.isnan(taken).any():
         return value, scores
     origin = taken[0]
     _, spread, directions = np.linalg.svd(taken - origin, full_matrices=False)

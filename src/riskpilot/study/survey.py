@@ -65,6 +65,11 @@ class Survey:
     whole: Whole
 
     @property
+    def has_penalties(self) -> bool:
+        """Whether an evaluation gave a penalty, which shows nothing of its free objective."""
+        return self.model.observations.penalised is not None
+
+    @property
     def front(self) -> FloatArray:
         """The finished evaluations that no other one is expected to dominate, shape (n, d)."""
         return self.fitted[non_dominated(self.model.evaluated[: len(self.fitted)])]
