@@ -243,7 +243,8 @@ class GuidedSampler(BaseSampler):
             is_cold = strategy.exploration > 0 and not len(known.model.earlier_places)
             any_choice = is_cold and is_turn_of_any_choice(number)
             score, scores = at_untried_choices(worth, space, cover, scores, taken, any_choice)
-        if known.has_penalties or acquisition.is_exploring(known.model, strategy):
+        explores = strategy.exploration > 0 and known.has_penalties
+        if explores or acquisition.is_exploring(known.model, strategy):
             score, scores = off_the_line(score, space, cover, scores, taken)
         best = best_new_point(score, space, cover, scores, taken, rng, known.front)
         if best is None:
