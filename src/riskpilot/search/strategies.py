@@ -53,8 +53,9 @@ class Strategy:
         Up to how many evaluations for each of two parameters the search also goes by what its
         surrogates do not know: improvements are averaged over what they leave likely, and proposals
         leave the line on which all evaluations lie. One parameter, and more than two, are searched
-        by what surrogates expect alone, but beside a penalty those of three leave the line as well. Values of choices that nobody has tried are then tried now
-        and then, whatever the number of parameters. 0 for none of both.
+        by what surrogates expect alone, but beside a penalty proposals of three leave the line as
+        well. Values of choices that nobody has tried are then tried now and then, whatever the
+        number of parameters. 0 for none of all this.
     fallback : float, default 1.0
         What it is worth to have anything certified at all where no safe configuration was named:
         nothing certified counts as worse than the worst free objective by so many times what free
