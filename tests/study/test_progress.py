@@ -4,13 +4,14 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import optuna
 import pytest
 
 import riskpilot as rp
-from riskpilot.common import shown_line
+from riskpilot.common import one_thread, shown_line
 from riskpilot.study import expected_in_words, progress
 from tests.pictures import scenes
 
@@ -278,3 +279,25 @@ def test_select_shows_its_steps_when_asked(capsys, monkeypatch):
     assert lines(capsys) == []
     with pytest.raises(rp.ProblemError, match="show_progress is True or False"):
         rp.select(study, show_progress="yes")
+
+
+def test_a_callback_that_is_collected_inside_a_proposal_holds_nothing_up(capsys):
+    """The memory of one may be collected at any moment, since a logged error refers to it."""
+    study = rp.create_study(scenes.PROBLEM, seed=0)
+    show = rp.ShowProgress()
+    study.optimize(rp.objective(study, scenes.evaluate), n_trials=5, callbacks=[show])
+    kept = [show]
+    del show
+
+    def collected():
+        with one_thread():
+            kept.clear()
+
+    search_of_another = threading.Thread(target=collected, daemon=True)
+    search_of_another.start()
+    search_of_another.join(20)
+    assert not search_of_another.is_alive()
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join(20)  # the one that writes the last line
+    assert lines(capsys)[-1].startswith("5 finished: cost ")

@@ -211,13 +211,31 @@ def test_a_study_knows_where_an_earlier_one_had_no_result(penalty):
     assert sum(n_failed) <= 2
 
 
-def test_what_an_earlier_study_says_of_failures_counts_with_what_the_study_sees():
-    seen = observed([0.0, 0.2], None)
-    x = np.array([[0.8]])
-    told = replace(seen, failed=np.array([[0.75], [0.9]]), gave_before=np.array([[0.1], [0.5]]))
-    assert chance_of_result(told)(x) < 0.3
-    by_now = replace(told, x=np.array([[0.0], [0.79], [0.81]]), values=np.zeros((3, 2)))
-    assert chance_of_result(by_now)(x) > 0.6
+def test_what_failed_in_an_earlier_study_halves_the_chance_until_it_proves_wrong():
+    told = {"failed_before": np.array([[0.7], [0.9]]), "gave_before": np.array([[0.1], [0.5]])}
+    seen = replace(observed([0.0, 0.2], None), **told)
+    np.testing.assert_allclose(chance_of_result(seen)(np.array([[0.7], [0.9]])), 0.5, atol=0.01)
+    assert chance_of_result(seen)(np.array([[0.2]])) > 0.8
+    mended = replace(observed([0.0, 0.2, 0.75], None), **told)
+    assert (chance_of_result(mended)(np.array([[0.7], [0.9]])) == 1).all()
+    as_before = replace(observed([0.0, 0.2, 0.75], [0.9, 0.7]), **told)
+    assert (chance_of_result(as_before)(np.array([[0.7], [0.9]])) < 0.1).all()
+
+
+def test_what_is_mended_since_an_earlier_study_holds_up_no_search():
+    def evaluate(trial, mended):
+        x, y = (trial.suggest_float(name, 0, 1) for name in "xy")
+        if x > 0.3 and y > 0.2 and not mended:
+            raise RuntimeError("no such pair")
+        return evaluated(0.1 * (x + y) ** 2, 2 - x - y)
+
+    for seed in range(4):
+        earlier = searched(partial(evaluate, mended=False), 16, seed)
+        study = rp.create_study(PROBLEM, seed=seed, warm_start=earlier)
+        study.optimize(rp.objective(study, partial(evaluate, mended=True)), n_trials=12)
+        assert (
+            sum(trial.params["x"] > 0.3 and trial.params["y"] > 0.2 for trial in study.trials) > 1
+        )
 
 
 def test_penalties_of_an_earlier_study_are_no_values_of_its_free_objective():
@@ -259,3 +277,28 @@ def test_a_search_beside_a_penalty_stays_on_no_edge():
         study = searched(evaluate, 16, seed, safe={"x": 0.0, "y": 0.0, "z": 0.0})
         on_edge += sum(max(t.params["x"], t.params["z"]) < 0.1 for t in study.trials[6:])
     assert on_edge <= 4
+
+
+def test_what_failed_is_not_tried_again_before_anything_gave_a_result():
+    def evaluate(trial):
+        with_choices(trial)
+        raise RuntimeError("nothing works")
+
+    study = searched(evaluate, 25)
+    assert len({tuple(trial.params.values()) for trial in study.trials}) == 25
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_branch_without_parameters_that_failed_is_left(seed):
+    def evaluate(trial):
+        branch = trial.suggest_categorical("branch", ["a", "b", "off"])
+        if branch == "off":
+            raise RuntimeError("off")
+        if branch == "a":
+            x = trial.suggest_float("x", 0, 1)
+            return evaluated(0.15 * x, 1 - x)
+        y, n = trial.suggest_float("y", 0, 1), trial.suggest_int("n", 1, 5)
+        return evaluated(0.1 * y, 1 - 0.5 * y + 0.01 * n)
+
+    study = searched(evaluate, 16, seed)
+    assert sum(trial.params["branch"] == "off" for trial in study.trials) <= 2

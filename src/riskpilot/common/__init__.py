@@ -56,7 +56,7 @@ from riskpilot.common.strict_json import (
     plain,
     plain_configs,
 )
-from riskpilot.common.threads import one_thread
+from riskpilot.common.threads import has_turn, one_thread
 from riskpilot.common.time_limit import TimeLimitError, within
 from riskpilot.common.unwarned import unwarned
 from riskpilot.common.whole_files import reason_of, replacing, write_whole
@@ -89,6 +89,7 @@ __all__ = [
     "finite_number",
     "flag",
     "for_programs",
+    "has_turn",
     "hide_password",
     "how_many",
     "integer",

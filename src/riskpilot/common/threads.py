@@ -9,6 +9,7 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 # Limits are the process's own, so that two proposals at once would restore each other's.
 _turn = threading.Lock()
+_of_this_thread = threading.local()
 
 
 @functools.cache
@@ -20,4 +21,13 @@ def _linear_algebra() -> ThreadpoolController:
 def one_thread(controller: ThreadpoolController | None = None) -> Iterator[None]:
     """Linear algebra on one thread. ``controller``: of libraries that were loaded later."""
     with _turn, (controller or _linear_algebra()).limit(limits=1):
-        yield
+        _of_this_thread.has_turn = True
+        try:
+            yield
+        finally:
+            _of_this_thread.has_turn = False
+
+
+def has_turn() -> bool:
+    """Tell whether this thread is inside `one_thread`, which another one would wait for."""
+    return getattr(_of_this_thread, "has_turn", False)

@@ -95,23 +95,44 @@ def remoteness(observations: Observations) -> Score:
 def chance_of_result(observations: Observations) -> Score:
     """Make the function that gives the chance that an evaluation gives a result, and no penalty.
 
-    It returns shape (n,) for x of shape (n, d). It is the mean of two chances. One goes by what is
-    near: evaluations that gave a result speak for it, those that gave none against it, by one
-    through their squared distance. The other goes by a surrogate of what is 1 where there was a
-    result and 0 elsewhere, which learns how far that speaks for others along each parameter, and
-    to which failures without a pattern are noise. By itself the first tries every part of a region
-    that fails, and the second stays before one behind which there are results again.
+    It returns shape (n,) for x of shape (n, d). What failed in an earlier study counts as well, but
+    takes away no more than half of the chance: the reason may be gone. It counts for nothing once
+    most evaluations next to what failed there give results.
     """
     x, penalised = observations.x, observations.penalised
     gave = x if penalised is None else x[~penalised]
     failed = x[:0] if penalised is None else x[penalised]
     if observations.failed is not None:
         failed = np.vstack([failed, observations.failed])
-    if observations.gave_before is not None:
-        gave = np.vstack([gave, observations.gave_before])
+    now, failed_before = _chance(gave, failed), observations.failed_before
+    if failed_before is None:
+        return now
+    gave_before = x[:0] if observations.gave_before is None else observations.gave_before
+    before = KDTree(np.vstack([gave_before, failed_before]))
+
+    def n_in_doubt(places: FloatArray) -> int:
+        """Count the places whose nearest evaluation of the earlier study failed."""
+        return int((before.query(places)[1] >= len(gave_before)).sum()) if len(places) else 0
+
+    if n_in_doubt(gave) > n_in_doubt(failed):
+        return now
+    in_all = _chance(np.vstack([gave, gave_before]), np.vstack([failed, failed_before]))
+    return lambda x: np.maximum(in_all(x), now(x) / 2)
+
+
+def _chance(gave: FloatArray, failed: FloatArray) -> Score:
+    """Make the chance of a result from where there was one, and where there was none, (n, d) each.
+
+    It is the mean of two chances. One goes by what is near: evaluations that gave a result speak
+    for it, those that gave none against it, by one through their squared distance. The other goes
+    by a surrogate of what is 1 where there was a result and 0 elsewhere, which learns how far that
+    speaks for others along each parameter, and to which failures without a pattern are noise. By
+    itself the first tries every part of a region that fails, and the second stays before one behind
+    which there are results again.
+    """
     if not len(failed):
         return _certain
-    reach = _REACH * math.sqrt(x.shape[1])
+    reach = _REACH * math.sqrt(failed.shape[1])
     is_result = np.append(np.ones(len(gave)), np.zeros(len(failed)))
     pattern = surrogate.fit(np.vstack([gave, failed]), is_result, None)
 

@@ -31,10 +31,10 @@ class Observations:
     ``x``: (n, d) in the unit cube; ``values``: (n, c + 1); ``variances``: those of the noise that
     values do not have in common, (n, c + 1), NaN columns where it is not known; ``pending``:
     (p, d); ``has_safe``: whether one of the evaluations was known to be safe beforehand;
-    ``failed``: where evaluations gave no result, (f, d), those of an earlier study among them;
-    ``gave_before``: where that study had results, (g, d); ``penalised``: which of the values of the
-    free objective stand for penalties, (n,). They count as what is known of these evaluations, and
-    say nothing of others.
+    ``failed``: where evaluations gave no result, (f, d); ``failed_before`` and ``gave_before``:
+    where those of an earlier study gave none, and one, (f', d) and (g, d); ``penalised``: which of
+    the values of the free objective stand for penalties, (n,). They count as what is known of these
+    evaluations, and say nothing of others.
     """
 
     x: FloatArray
@@ -43,6 +43,7 @@ class Observations:
     pending: FloatArray
     has_safe: bool = False
     failed: FloatArray | None = None
+    failed_before: FloatArray | None = None
     gave_before: FloatArray | None = None
     penalised: BoolArray | None = None
 

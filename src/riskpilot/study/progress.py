@@ -10,7 +10,7 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from riskpilot.common import ShownLine
+from riskpilot.common import ShownLine, has_turn
 from riskpilot.study.forecast import ahead_in_words, counts_in_words, outlook_of
 from riskpilot.study.kept.attributes import problem_of
 from riskpilot.study.kept.trials import trials_of
@@ -23,6 +23,8 @@ _REST = 1.0
 # finished trials has doubled.
 _SECONDS = 60.0
 _clock = time.monotonic
+# Whoever drops a callback waits for its last line at most so many seconds.
+_LAST_LINE = 10.0
 
 
 class ShowProgress:
@@ -63,7 +65,7 @@ class ShowProgress:
             if self._shown is None or self._shown.study() is not study:
                 self._end()
                 self._shown = _Shown(study)
-                self._end = weakref.finalize(self, self._shown.end)
+                self._end = weakref.finalize(self, _end, self._shown)
             self._shown.renew(now)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -133,6 +135,22 @@ class _Shown:
         if is_due:
             self._write_at = moment + _SECONDS, max(2 * n_finished, 1)
         return is_due
+
+
+def _end(shown: _Shown) -> None:
+    """End what a callback shows that is gone.
+
+    It may be collected at any moment, also inside a proposal, for whose end its last line has to
+    wait. So a thread of its own writes it.
+    """
+    writer = threading.Thread(target=shown.end)
+    try:
+        writer.start()
+    except RuntimeError:  # the process ends
+        shown.end()
+        return
+    if not has_turn():
+        writer.join(_LAST_LINE)
 
 
 def _words(now: optuna.Study) -> str:

@@ -32,7 +32,12 @@ from riskpilot.study.kept.foretold import Foretold, foretold_of
 from riskpilot.study.kept.records import Record, record_of, validation_of
 from riskpilot.study.kept.remembered import Remembered
 from riskpilot.study.kept.stopped import stopped_of, was_stopped
-from riskpilot.study.kept.trials import n_calibration_of, nothing_new, was_evaluated
+from riskpilot.study.kept.trials import (
+    ended_before,
+    n_calibration_of,
+    nothing_new,
+    was_evaluated,
+)
 from riskpilot.study.space import Space, to_unit
 
 Region = Callable[[ValidationLosses, int | None], list[Interval]]
@@ -179,8 +184,8 @@ def survey(
         ),
         np.empty((0, x.shape[1])),
         has_safe,
-        failed,
-        gave,
+        failed_before=failed,
+        gave_before=gave,
         penalised=is_penalty if is_penalty.any() else None,
     )
     region = region_of(validation, n_calibration_of(whole, None))
@@ -211,18 +216,18 @@ def with_pending(fitted: Survey, trials: Sequence[FrozenTrial]) -> Survey:
     """
     space = fitted.space
     under_way, failed = nothing_new(trials, space.is_whole, fitted.known)
+    failed += [t.params for t in ended_before(trials) if not space.is_whole(t.params)]
     if not under_way and not failed:
         return fitted
     configs = [*under_way, *failed]
-    points = space.masked(np.array([space.point(config) for config in configs]))
+    # What failed without asking for parameters of its neighbours counts with the middle of each.
+    points = np.array([space.point(config) for config in configs])
+    points = space.masked(np.nan_to_num(points, nan=0.5))
     x, n = space.encode(points), len(under_way)
-    observations, without = fitted.model.observations, x[n:][-MOST_OBSERVATIONS:]
-    if observations.failed is not None:  # those of an earlier study
-        without = np.vstack([observations.failed, without])
     observations = replace(
-        observations,
+        fitted.model.observations,
         pending=x[:n][-MOST_OBSERVATIONS:],
-        failed=without if len(without) else None,
+        failed=x[n:][-MOST_OBSERVATIONS:] if failed else None,
     )
     return replace(
         fitted,

@@ -18,6 +18,7 @@ __all__ = [
     "PROPOSAL_KEY",
     "Finished",
     "considered",
+    "ended_before",
     "failed",
     "finished",
     "finished_among",
@@ -192,8 +193,25 @@ def nothing_new(
 
 
 def tried(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
-    """Return the trials that were evaluated, and those that failed, see `failed`."""
-    return [*filter(was_evaluated, trials), *failed(trials)]
+    """Return the trials that were evaluated, and those that failed by what they had asked for."""
+    return [*filter(was_evaluated, trials), *ended_before(trials)]
+
+
+def ended_before(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """Return the trials that failed by what they had asked for until then.
+
+    Others failed before they had asked for all of their parameters, and say nothing of these: an
+    evaluated trial with the same values has more of them.
+    """
+    evaluated = list(filter(was_evaluated, trials))
+    names = {frozenset(trial.params) for trial in evaluated}
+
+    def is_cut_short(trial: FrozenTrial) -> bool:
+        return any(trial.params.keys() < some for some in names) and any(
+            trial.params.items() < other.params.items() for other in evaluated
+        )
+
+    return [trial for trial in _without_result(trials) if not is_cut_short(trial)]
 
 
 def failed(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
@@ -202,7 +220,12 @@ def failed(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     A trial may fail before it has asked for all of its parameters, and then says nothing of them.
     """
     whole = {frozenset(trial.params) for trial in trials if was_evaluated(trial)}
-    without = [t for t in trials if _gave_no_result(t) and frozenset(t.params) in whole]
+    return [trial for trial in _without_result(trials) if frozenset(trial.params) in whole]
+
+
+def _without_result(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """Return the trials that gave no result, and that no other one takes the place of."""
+    without = list(filter(_gave_no_result, trials))
     retried = _retried(trials) if without else ()
     return [trial for trial in without if trial.number not in retried]
 
