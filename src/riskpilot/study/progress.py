@@ -143,7 +143,7 @@ def _end(shown: _Shown) -> None:
     It may be collected at any moment, also inside a proposal, for whose end its last line has to
     wait. So a thread of its own writes it.
     """
-    writer = threading.Thread(target=shown.end)
+    writer = threading.Thread(target=shown.end, daemon=False)
     try:
         writer.start()
     except RuntimeError:  # the process ends
