@@ -194,3 +194,25 @@ def test_a_narrow_region_in_which_no_mean_foretells_safety_is_found():
         study.optimize(rp.objective(study, evaluate), n_trials=20)
         n_certified += rp.select(study).config is not None
     assert n_certified >= 5
+
+
+def test_what_nearly_passes_keeps_no_search_from_what_passes_elsewhere():
+    """Risks fall to a wide place where nothing passes, and are low in a smaller one far from it."""
+    n_certified = 0
+    for seed in range(6):
+        draws = np.random.default_rng(seed).random((2, 1_000))
+        problem = rp.Problem([rp.Risk("error", 0.1)], minimize="cost")
+        study = rp.create_study(problem, seed=seed)
+
+        def evaluate(trial, draws=draws):
+            x = np.array([trial.suggest_float(name, 0, 1) for name in "xy"])
+            nearly = 0.115 + 0.5 * ((x - [0.7, 0.3]) ** 2).sum()
+            passing = 0.03 + 3 * ((x - [0.2, 0.8]) ** 2).sum()
+            risk = min(nearly, passing)
+            return rp.Evaluation(
+                {"error": draws[0] < risk, "cost": x[0]}, {"error": draws[1] < risk}
+            )
+
+        study.optimize(rp.objective(study, evaluate), n_trials=30)
+        n_certified += rp.select(study).config is not None
+    assert n_certified >= 5

@@ -250,9 +250,9 @@ def _worth_of_result(
     safer one, and as long as nothing evaluated has a chance to pass; then every second evaluation
     goes where nothing was evaluated (see `_safer_or_remote`). Where the means show no safer one,
     the target moves up to what there is; but as long as nothing is expected to pass, every second
-    evaluation looks for one that the means do not show (see `_safer`). With ``bold``, as long as
-    everything evaluated is expected to pass, values count as optimistic: nothing has shown yet
-    where the limits lie, and means fall back to what is known far from it. As long as it is
+    evaluation looks for what the means do not show (see `_safer_or_elsewhere`). With ``bold``, as
+    long as everything evaluated is expected to pass, values count as optimistic: nothing has shown
+    yet where the limits lie, and means fall back to what is known far from it. As long as it is
     exploring (see `is_exploring`), improvements are averaged over what the surrogates leave likely.
     Where the means promise no improvement anywhere, optimistic values are tried, and at last the
     least certain place that may still be safe. With ``avoid_repeats``, improvements count by the
@@ -270,7 +270,7 @@ def _worth_of_result(
             if anywhere < evaluated - _SAFER:
                 return _with_values(x, lambda at: -risk_excess(model, at, region))
             if evaluated > 0 and _turn(model) % 2:
-                return _safer(model, region, x)
+                return _safer_or_elsewhere(model, region, x)
             lift = evaluated + _SAFE
     reference = strategy.reference(region, means, model.observations.values)
     reference = np.append(
@@ -330,14 +330,20 @@ def _safer_or_remote(
     return -excess, lambda at: -risk_excess(model, at, region)
 
 
-def _safer(model: Model, region: Sequence[Interval], x: FloatArray) -> tuple[FloatArray, Score]:
-    """Make the score of `score` for a safer place than the means show, while nothing passes yet.
+def _safer_or_elsewhere(
+    model: Model, region: Sequence[Interval], x: FloatArray
+) -> tuple[FloatArray, Score]:
+    """Make the score of `score` for what the means do not show, while something nearly passes.
 
     It is the place whose risks may be lowest, or where that is next to an evaluation, another one
-    of those whose risks may be low.
+    of those whose risks may be low. Where no configuration was named as safe, every second one goes
+    where nothing was evaluated: what nearly passes may be all that there is around.
     """
+    remote = remoteness(model.observations)
+    if not model.observations.has_safe and _turn(model) % 4 == 3:
+        return _with_values(x, remote)
     excess = risk_excess(model, x, region)
-    if remoteness(model.observations)(x[[int(excess.argmin())]])[0] < _NEXT_TO:
+    if remote(x[[int(excess.argmin())]])[0] < _NEXT_TO:
         return _remote_and_low(model, region, x)
     return -excess, lambda at: -risk_excess(model, at, region)
 
