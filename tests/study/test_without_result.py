@@ -11,6 +11,7 @@ import riskpilot as rp
 from riskpilot.search import Observations
 from riskpilot.search.acquisition import chance_of_result, remoteness
 from riskpilot.study.kept.earlier import earlier_of
+from riskpilot.study.kept.trials import ended_before
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.1)], "cost")
 DRAWS = np.random.default_rng(0).random((2, 2_000))
@@ -302,3 +303,19 @@ def test_a_branch_without_parameters_that_failed_is_left(seed):
 
     study = searched(evaluate, 16, seed)
     assert sum(trial.params["branch"] == "off" for trial in study.trials) <= 2
+
+
+def test_an_evaluation_that_fails_before_it_has_asked_for_all_changes_no_proposal():
+    def evaluate(trial, fails):
+        x = trial.suggest_float("x", 0, 1)
+        if trial.number == fails:
+            raise RuntimeError("no connection")
+        return evaluated(0.2 * x, 1 - x - 0.5 * trial.suggest_float("y", 0, 1))
+
+    study = searched(partial(evaluate, fails=3), 5)
+    kept, place = study.trials, study.trials[3].params["x"]
+    assert set(kept[3].params) == {"x"}
+    assert ended_before(kept) == []
+    without = searched(partial(evaluate, fails=-1), 4)
+    assert [trial.params for trial in kept[:3]] == [trial.params for trial in without.trials[:3]]
+    assert place == without.trials[3].params["x"]

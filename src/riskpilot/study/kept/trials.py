@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from riskpilot.study.kept.records import Record, any_record_of, has_record, record_of
@@ -201,14 +201,22 @@ def ended_before(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     """Return the trials that failed by what they had asked for until then.
 
     Others failed before they had asked for all of their parameters, and say nothing of these: an
-    evaluated trial with the same values has more of them.
+    evaluated trial that decided alike has more of them.
     """
     evaluated = list(filter(was_evaluated, trials))
     names = {frozenset(trial.params) for trial in evaluated}
 
     def is_cut_short(trial: FrozenTrial) -> bool:
-        return any(trial.params.keys() < some for some in names) and any(
-            trial.params.items() < other.params.items() for other in evaluated
+        if not any(trial.params.keys() < some for some in names):
+            return False
+        decided = {
+            name: value
+            for name, value in trial.params.items()
+            if not isinstance(trial.distributions[name], FloatDistribution)
+        }
+        return any(
+            trial.params.keys() < other.params.keys() and decided.items() <= other.params.items()
+            for other in evaluated
         )
 
     return [trial for trial in _without_result(trials) if not is_cut_short(trial)]
