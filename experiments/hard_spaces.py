@@ -14,8 +14,6 @@ All these are tasks for tuning: the rules of the search for such spaces were dec
 were made in this way.
 """
 
-import json
-from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +25,7 @@ import optuna
 from optuna.samplers import BaseSampler, RandomSampler
 
 import riskpilot as rp
-from experiments.runs import in_processes
+from experiments.runs import in_processes, read_seeds, write_rows
 from experiments.side_by_side import tpe
 from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.statistics import largest_passing_mean
@@ -257,16 +255,9 @@ def summary(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run every search and write the figures."""
-    parser = ArgumentParser(prog="python -m experiments.hard_spaces", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=12)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args(arguments)
+    options = read_seeds("hard_spaces", __doc__, OUT, 12, arguments)
     runs = [(task, seed) for task in TASKS for seed in range(options.seeds)]
-    rows = summary(runs, list(in_processes(outcomes, runs, options.jobs)))
-    options.out.write_text(json.dumps({"seeds": options.seeds, "rows": rows}, indent=1) + "\n")
-    for row in rows:
-        print(row)
+    write_rows(options, summary(runs, list(in_processes(outcomes, runs, options.jobs))))
 
 
 if __name__ == "__main__":

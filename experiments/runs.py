@@ -3,6 +3,7 @@
 Choices about the default are made on the tuning tasks; the others only report.
 """
 
+import json
 import multiprocessing
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.progress import track
 
@@ -63,6 +64,24 @@ def read_options(
     options = parser.parse_args(arguments)
     options.task = options.task or TUNING + REPORTED
     return options
+
+
+def read_seeds(
+    name: str, description: str | None, out: Path, seeds: int, arguments: list[str] | None
+) -> Namespace:
+    """Read the options of an experiment that makes all its searches for a number of seeds."""
+    parser = ArgumentParser(prog=f"python -m experiments.{name}", description=description)
+    parser.add_argument("--seeds", type=int, default=seeds)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=out)
+    return parser.parse_args(arguments)
+
+
+def write_rows(options: Namespace, rows: Sequence[dict[str, Any]]) -> None:
+    """Write the rows of such an experiment with the number of its seeds, and print them."""
+    options.out.write_text(json.dumps({"seeds": options.seeds, "rows": rows}, indent=1) + "\n")
+    for row in rows:
+        print(row)
 
 
 def role(name: str) -> str:

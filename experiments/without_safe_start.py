@@ -8,8 +8,6 @@ thinned by 15 %, at three limits. A search that certifies nothing counts as leav
 person. Nothing was decided on these tasks.
 """
 
-import json
-from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -22,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 import riskpilot as rp
-from experiments.runs import in_processes
+from experiments.runs import in_processes, read_seeds, write_rows
 from experiments.side_by_side import tpe
 from riskpilot.common.arrays import BoolArray, FloatArray
 from riskpilot.datasets import load_adult
@@ -225,11 +223,7 @@ def summary(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run every search and write the figures."""
-    parser = ArgumentParser(prog="python -m experiments.without_safe_start", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=40)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args(arguments)
+    options = read_seeds("without_safe_start", __doc__, OUT, 40, arguments)
     runs = [
         Run(task, seed, thinned, tightness)
         for task in TASKS
@@ -237,10 +231,7 @@ def main(arguments: list[str] | None = None) -> None:
         for tightness in LIMITS
         for seed in range(options.seeds)
     ]
-    rows = summary(runs, list(in_processes(outcomes, runs, options.jobs)))
-    options.out.write_text(json.dumps({"seeds": options.seeds, "rows": rows}, indent=1) + "\n")
-    for row in rows:
-        print(row)
+    write_rows(options, summary(runs, list(in_processes(outcomes, runs, options.jobs))))
 
 
 if __name__ == "__main__":

@@ -203,6 +203,9 @@ def ended_before(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     Others failed before they had asked for all of their parameters, and say nothing of these: an
     evaluated trial that decided alike has more of them.
     """
+    without = _without_result(trials)
+    if not without:
+        return []
     evaluated = list(filter(was_evaluated, trials))
     names = {frozenset(trial.params) for trial in evaluated}
 
@@ -219,7 +222,7 @@ def ended_before(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
             for other in evaluated
         )
 
-    return [trial for trial in _without_result(trials) if not is_cut_short(trial)]
+    return [trial for trial in without if not is_cut_short(trial)]
 
 
 def failed(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
