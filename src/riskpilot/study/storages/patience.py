@@ -195,11 +195,12 @@ def stand_in(trial_id: int) -> FrozenTrial | None:
 @contextmanager
 def hurried() -> Iterator[None]:
     """Let calls of this thread fail at once, because it has something to do first."""
+    before = is_hurried()
     _this_thread.is_hurried = True
     try:
         yield
     finally:
-        _this_thread.is_hurried = False
+        _this_thread.is_hurried = before  # who called may be in a hurry, too
 
 
 def is_hurried() -> bool:
