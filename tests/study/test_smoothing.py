@@ -1,6 +1,7 @@
 """Plans by smoothed risks: what they gain, where they are left out, how they are checked."""
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import optuna
@@ -8,8 +9,10 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 
 import riskpilot as rp
+from riskpilot.common.unwarned import _filters as unwarned_filters
 from riskpilot.losses import validation_losses
 from riskpilot.study.as_tables import study_losses
+from riskpilot.study.questions import verifying
 from riskpilot.study.smoothing import smoothed_risks
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.3)], "cost", delta=0.1)
@@ -117,6 +120,26 @@ def test_estimates_that_the_losses_do_not_lead_to_are_a_difference(study):
     short = dataclasses.replace(certificate, estimates=certificate.estimates[:-1])
     with pytest.raises(rp.CertificateError, match="19, 1"):
         rp.verify(short, validation=table.validation, calibration=table.calibration)
+
+
+def test_a_check_holds_no_filters_of_warnings_while_it_waits_for_its_turn(study, monkeypatch):
+    """A proposal has its turn at linear algebra while it waits for these filters."""
+    heard = []
+
+    def smoothed(*given):
+        with ThreadPoolExecutor(1) as other:
+            heard.append(other.submit(enters_the_filters).result(10))
+        return smoothed_risks(*given)
+
+    def enters_the_filters():
+        is_free = unwarned_filters.acquire(timeout=1)
+        if is_free:
+            unwarned_filters.release()
+        return is_free
+
+    monkeypatch.setattr(verifying, "smoothed_risks", smoothed)
+    assert rp.verify(rp.select(study).certificate, study=study).ok
+    assert heard == [True]
 
 
 def test_the_report_says_what_the_order_went_by(study, tmp_path):

@@ -196,7 +196,10 @@ def _smooth(
     """Smooth the risks over a search space as JSON."""
     try:
         with unwarned():  # Optuna warns of choices that are lists
-            return smoothed_risks(space_from_json(space), configs, validation)
+            read = space_from_json(space)
+        # Not inside: a proposal reads ranges in its turn at linear algebra, and would wait for the
+        # filters of warnings while this waits for the turn.
+        return smoothed_risks(read, configs, validation)
     except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise CertificateError(
             f"The certificate is malformed: its configurations do not fit its search space "
