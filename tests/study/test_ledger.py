@@ -3,7 +3,10 @@
 import contextlib
 import functools
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +16,7 @@ import optuna
 import pytest
 
 import riskpilot as rp
+from riskpilot.guarantee.procedure_names import describe
 from riskpilot.study.questions.question_ledger import outcomes
 from riskpilot.study.status import study_status
 
@@ -534,6 +538,34 @@ def test_a_procedure_tells_where_it_comes_from_and_may_call_itself(study):
     assert certificate.procedure["name"] == "custom: procedure"
     assert certificate.procedure["origin"].endswith("test_ledger.calls_itself.<locals>.procedure")
     assert rp.select(study, procedure=calls_itself()).certificate.digest == certificate.digest
+
+
+@pytest.mark.parametrize("kind", [set, frozenset, lambda items: frozenset([frozenset(items)])])
+def test_a_procedure_with_a_set_is_known_again_in_whatever_order_the_set_is_kept(kind):
+    one, other = below(kind([0, 8])), below(kind([8, 0]))
+    assert repr(kind([0, 8])) != repr(kind([8, 0]))
+    assert describe(one) == describe(other)
+    assert describe(one) != describe(below(kind([0, 9])))
+
+
+def test_a_procedure_with_a_set_literal_is_known_again_by_another_process():
+    """Each process keeps texts in an order of its own."""
+    code = (
+        "from riskpilot.guarantee.procedure_names import describe\n"
+        "def mine(log_p, delta): return log_p < (-5 if delta in {'a', 'b', 'c', 'd'} else -6)\n"
+        "print(describe(mine)['digest'])"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(said) == 1
 
 
 def test_an_answer_in_the_earlier_words_of_a_promise_is_the_same_answer(study, monkeypatch):

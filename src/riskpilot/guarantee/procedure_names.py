@@ -79,6 +79,8 @@ def _parts(thing: Any) -> tuple[str, tuple[Any, ...]]:
             return f"code {thing.co_code.hex()} {thing.co_names}", thing.co_consts
         case tuple() | list():
             return "list", tuple(thing)
+        case set() | frozenset():  # each process has texts in an order of its own
+            return "set", tuple(sorted(thing, key=lambda part: "\n".join(_lines_of(part))))
         case np.ndarray():
             return f"array {thing.dtype} {thing.tolist()}", ()
     call = type(thing).__call__ if callable(thing) else None
