@@ -92,6 +92,24 @@ def test_a_worker_records_failures_and_gives_up_after_ten_in_a_row(tmp_path):
     assert len(finished(study)) == 3
 
 
+def test_a_worker_gives_up_after_ten_evaluations_in_a_row_that_were_pruned_by_hand(tmp_path):
+    place = f"{tmp_path}/s.log"
+    rp.create_study(PROBLEM, storage=place, seed=0)
+
+    def mostly_pruned(trial):
+        assert trial.number < 30, "the worker goes on for ever"
+        if trial.number % 9 == 0 and trial.number < 20:
+            return evaluate(trial)
+        trial.suggest_float("x", 0, 1)
+        raise optuna.TrialPruned
+
+    with pytest.raises(rp.StudyError, match="10 evaluations in a row failed or were pruned"):
+        work(mostly_pruned, storage=place, n_trials=10)
+    again = rp.load_study(storage=place)
+    assert states(again).count("PRUNED") == 8 + 8 + 10
+    assert len(finished(again)) == 3
+
+
 @BY_HAND
 @pytest.mark.parametrize("beats", [True, False])
 def test_a_trial_of_a_dead_worker_is_taken_over_with_its_configuration(tmp_path, beats):

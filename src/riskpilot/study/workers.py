@@ -56,10 +56,11 @@ def work(
 ) -> int:
     """Evaluate trials of a study until it has a number of finished ones.
 
-    Workers that run at once share that number between them. An evaluation that fails is recorded
-    and does not count. Where the storage has heartbeats, the trial of a worker that died is waited
-    for and taken over with its configuration; a storage that is named by its address or file has
-    them. In one that has none, a new trial takes the place of one whose worker died.
+    Workers that run at once share that number between them. An evaluation that fails, or that
+    raises `optuna.TrialPruned`, is recorded and does not count. Where the storage has heartbeats,
+    the trial of a worker that died is waited for and taken over with its configuration; a storage
+    that is named by its address or file has them. In one that has none, a new trial takes the place
+    of one whose worker died.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ def work(
     ------
     StudyError
         If ``n_trials`` is below 1 or ``patience`` below 0, if there is no such study, if ten
-        evaluations in a row failed, or if the storage was away for too long.
+        evaluations in a row failed or were pruned, or if the storage was away for too long.
 
     Examples
     --------
@@ -137,14 +138,14 @@ def work(
         state = _one_trial(study, run, n_trials, callbacks)
         if state == TrialState.COMPLETE:
             ran, failures = ran + 1, 0
-        elif state == TrialState.FAIL:
+        elif state is not None:
             failures += 1
         if was_told_to_stop(study):
             return ran
         if failures == _MOST_FAILURES:
             raise StudyError(
-                f"{failures} evaluations in a row failed, so this worker stops. See why with "
-                f"`riskpilot status`, and start it again when that is mended."
+                f"{failures} evaluations in a row failed or were pruned, so this worker stops. See "
+                f"why with `riskpilot status`, and start it again when that is mended."
             )
 
 
@@ -157,6 +158,7 @@ def _one_trial(
     one for dead and finished its trial.
     """
     asked: list[optuna.Trial] = []
+    surplus: list[optuna.Trial] = []
     ended: list[FrozenTrial] = []
 
     def unless_surplus(trial: optuna.Trial) -> tuple[float, ...]:
@@ -166,6 +168,7 @@ def _one_trial(
         # One that waits was there before this one, and whoever is free takes it first.
         going += sum(t.state == TrialState.WAITING and t.number < trial.number for t in others)
         if has_heartbeat(study) and finished + going >= n_trials:
+            surplus.append(trial)
             raise optuna.TrialPruned("other workers have begun the last trials")
         return run(trial)
 
@@ -183,9 +186,9 @@ def _one_trial(
             raise
         logger.warning("Trial %d was finished by another worker meanwhile", asked[0].number)
         return None
-    if was_stopped(ended[0]):
+    if was_stopped(ended[0]):  # by a race, which is as good as finished
         return TrialState.COMPLETE
-    return None if ended[0].state == TrialState.PRUNED else ended[0].state
+    return None if surplus else ended[0].state
 
 
 def _is_later(trial: FrozenTrial, number: int) -> bool:
