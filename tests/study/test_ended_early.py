@@ -10,7 +10,7 @@ from riskpilot.errors import LeakageError, StudyError
 from riskpilot.study import study_status
 from riskpilot.study.kept.foretold import FORETOLD_KEY, foretold_of
 from riskpilot.study.kept.trial_losses import read_validation
-from riskpilot.study.rivals import rivals_of
+from riskpilot.study.rivals import Rivals, rivals_of
 
 PROBLEM = rp.Problem([rp.Risk("error", 0.2)], minimize="cost")
 K, BLOCK = 2_000, 100
@@ -98,6 +98,51 @@ def test_a_generator_may_end_at_a_later_block():
     kept = np.asarray(read_validation(study, PROBLEM, later)["error"])[0]
     n = foretold_of(first).n_evaluated + 2 * BLOCK
     assert (kept[:n] == errors(later.params["x"])[0, :n]).all()
+
+
+@pytest.mark.parametrize("of_examples", [True, False])
+def test_what_is_foretold_is_of_all_blocks_also_where_the_last_one_is_less_clear(
+    of_examples, monkeypatch
+):
+    """Half a block comes behind the one after which enough was known, and its side is not clear.
+
+    Neighbours have had no free objective that is a number after so many examples.
+    """
+    judged, half, given = Rivals.judged, BLOCK // 2, {}
+
+    def after_whole_blocks(rivals, seen, free):
+        return None if seen.n_examples % BLOCK else judged(rivals, seen, free)
+
+    monkeypatch.setattr(Rivals, "judged", after_whole_blocks)
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        lost = errors(x)
+
+        def block(rows):
+            return {"error": rows, "cost": np.full(len(rows), 1 - x) if of_examples else 1 - x}
+
+        for n in range(BLOCK, K + 1, BLOCK):
+            given[trial.number] = n
+            if (yield block(lost[0, n - BLOCK : n])):
+                given[trial.number] = n + half
+                yield block(~lost[0, n : n + half])
+                break
+        return {"error": lost[1]}
+
+    study = raced(evaluate=evaluate)
+    assert len(ended(study)) >= 2
+    for trial in ended(study):
+        note = foretold_of(trial)
+        assert note.n_evaluated == given[trial.number]
+        assert np.isfinite(note.errors).all()
+        assert trial.values[0] == pytest.approx(note.values[0] + note.errors[0] / 2, abs=1 / K)
+        assert trial.values[1] == pytest.approx(note.values[1])
+    complete = [t for t in study.trials if t.state == TrialState.COMPLETE]
+    evaluated = {row: given[t.number] for row, t in enumerate(complete) if foretold_of(t)}
+    selection = rp.select(study)
+    assert selection.certificate.evaluated == evaluated
+    assert rp.verify(selection.certificate, study=study).ok
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e9, 1e14])

@@ -11,10 +11,16 @@ import optuna
 from riskpilot.common import TimeLimitError, within
 from riskpilot.common.arrays import Array
 from riskpilot.errors import LossError, StudyError, shown, type_in_words
-from riskpilot.losses import Evaluation, LossMapping, check_free, validation_losses
+from riskpilot.losses import (
+    Evaluation,
+    LossMapping,
+    ValidationLosses,
+    check_free,
+    validation_losses,
+)
 from riskpilot.study.kept.attributes import problem_of
-from riskpilot.study.kept.foretold import FORETOLD_KEY, Foretold, keep_foretold
-from riskpilot.study.kept.stopped import Stopped, keep_course, keep_stopped
+from riskpilot.study.kept.foretold import FORETOLD_KEY, keep_foretold
+from riskpilot.study.kept.stopped import Course, Stopped, keep_course, keep_stopped
 from riskpilot.study.kept.trial_losses import one_row
 from riskpilot.study.rivals import Rivals, rivals_of
 
@@ -37,7 +43,7 @@ class Race:
         self._parts: dict[str, list[Array]] = {}
         self._course: list[tuple[int, float]] = []
         self._rivals: Rivals | None = None
-        self._enough: Foretold | None = None
+        self._was_told = False  # that enough is known
         self._n = 0
 
     def run(self, blocks: Blocks, time_limit: float | None) -> Evaluation:
@@ -51,7 +57,7 @@ class Race:
             while True:
                 began = time.monotonic()
                 step = partial(_next, blocks)
-                found, has_ended = within(time_limit, step, self._enough is not None, spent)
+                found, has_ended = within(time_limit, step, self._was_told, spent)
                 spent += time.monotonic() - began
                 if has_ended:
                     return self._evaluation(found)
@@ -62,14 +68,26 @@ class Race:
 
     def keep_course(self) -> None:
         """Note on the trial how a free objective that is a number went from block to block."""
-        if self._course and self._enough is None:
+        if self._course and not self._was_told:
             keep_course(self._study, self._trial, self._course)
 
     def _note_foretold(self) -> None:
         """Note on the trial that losses are foretold, or that none is."""
+        note = None
+        if self._was_told and self._rivals is not None:
+            note = self._rivals.foretold_from(*self._shown())
         # The trial of a worker that died may have left such a note to the one in its place.
-        if self._enough is not None or FORETOLD_KEY in self._trial.user_attrs:
-            keep_foretold(self._study, self._trial, self._enough)
+        if note is not None or FORETOLD_KEY in self._trial.user_attrs:
+            keep_foretold(self._study, self._trial, note)
+
+    def _shown(self) -> tuple[ValidationLosses, Course | Array]:
+        """Return the losses of the blocks so far, and the free objective by example or as a course.
+
+        Rivals judge a trial by these.
+        """
+        joined = self._joined()
+        seen = validation_losses(self._problem, one_row(self._problem, joined, "validation"))
+        return seen, self._course or joined[self._problem.minimize]
 
     def _close(self, blocks: Blocks, error: BaseException) -> None:
         """Close a generator that goes no further; what it raises then does not hide the error."""
@@ -102,7 +120,7 @@ class Race:
             self._rivals = rivals_of(self._study, self._problem, self._trial)
         k = self._rivals.n_examples
         if k is None or self._n == k:
-            self._enough = None
+            self._was_told = False
             return
         if self._n > k:
             raise LossError(
@@ -112,14 +130,12 @@ class Race:
             )
         if free not in losses or losses.keys() - {*self._problem.names, free}:
             return
-        joined = self._joined()
-        seen = validation_losses(self._problem, one_row(self._problem, joined, "validation"))
-        judged = self._rivals.judged(seen, self._course or joined[free])
+        judged = self._rivals.judged(*self._shown())
         if isinstance(judged, Stopped):
             keep_stopped(self._study, self._trial, judged)
             raise optuna.TrialPruned(f"its side was clear after {self._n:,} of {k:,} examples")
-        # What was enough once stays so: the generator was told, and may end at any later block.
-        self._enough = judged or self._enough
+        # A generator that was told may end at any later block, of which less may be clear.
+        self._was_told = self._was_told or judged is not None
 
     def _checked(self, block: object) -> dict[str, Array]:
         """Return a block as arrays if it has losses of the same names and examples everywhere.
@@ -180,7 +196,7 @@ class Race:
             )
         joined = self._joined()
         self._note_foretold()
-        if self._enough is not None and self._rivals is not None:
+        if self._was_told and self._rivals is not None:
             joined = self._rivals.completed(self._problem, joined, self._course)
         if returned is None or isinstance(returned, Mapping):
             return Evaluation(joined, returned)

@@ -64,9 +64,7 @@ class Rivals:
         assert k is not None
         if not self.region or any(is_odd_order(self.losses[name], n) for name in seen.risks):
             return None
-        rows = {name: losses.rows([0])[0] for name, losses in seen.risks.items()}
-        guesses = [foretold(row, self.losses[name]) for name, row in rows.items()]
-        guesses.append(self._free(seen.problem.minimize, free))
+        guesses = self._guesses(seen, free)
         # All k examples are a sample, too: what they show differs from the truth by this much.
         of_sample = np.append(seen.standard_errors[0], _or_zero(seen.free_error)) * math.sqrt(n / k)
         if not is_worth_finishing(guesses, self.known, self.region, has_safe=self.has_safe):
@@ -74,9 +72,22 @@ class Rivals:
             known = [error if math.isfinite(error) else None for error in errors]
             return Stopped([guess.value for guess in guesses], known, n, k)
         if is_known_well(guesses, of_sample, self.known, n / k):
-            values, errors = map(list, zip(*guesses, strict=True))
-            return Foretold(values, errors, n, k)
+            return _noted(guesses, n, k)
         return None
+
+    def foretold_from(self, seen: ValidationLosses, free: Course | Array) -> Foretold:
+        """Foretell a trial from what it showed, however clear that is; the arguments of `judged`.
+
+        A trial that was told that enough is known may end at a later block.
+        """
+        assert self.n_examples is not None
+        return _noted(self._guesses(seen, self._known(free)), seen.n_examples, self.n_examples)
+
+    def _guesses(self, seen: ValidationLosses, free: Course | Array) -> list[Guess]:
+        """Foretell each risk, and behind them the free objective."""
+        rows = {name: losses.rows([0])[0] for name, losses in seen.risks.items()}
+        guesses = [foretold(row, self.losses[name]) for name, row in rows.items()]
+        return [*guesses, self._free(seen.problem.minimize, free)]
 
     def completed(
         self, problem: Problem, seen: Mapping[str, Array], course: Course
@@ -100,8 +111,21 @@ class Rivals:
             if values.ndim
         }
         if course:
-            whole[free] = np.array(self._free(free, course).value)
+            whole[free] = np.array(self._free(free, self._known(course)).value)
         return whole
+
+    def _known(self, free: Course | Array) -> Course | Array:
+        """Leave the steps of a course out after the last one from which something is foretold.
+
+        Neighbours may have had no number after so many examples. Losses by example stay as they
+        are.
+        """
+        if not isinstance(free, list):
+            return free
+        for n_steps in range(len(free), 0, -1):
+            if math.isfinite(self._free("", free[:n_steps]).error):
+                return free[:n_steps]
+        return free
 
     def _free(self, name: str, free: Course | Array) -> Guess:
         """Foretell the free objective from what it is on the first examples."""
@@ -112,6 +136,12 @@ class Rivals:
         n, value = free[-1]
         changes = [last - dict(course)[n] for course, last in self.courses if n in dict(course)]
         return foretold_number(value, np.array(changes))
+
+
+def _noted(guesses: Sequence[Guess], n_evaluated: int, n_examples: int) -> Foretold:
+    """Note what is foretold of all objectives."""
+    values, errors = map(list, zip(*guesses, strict=True))
+    return Foretold(values, errors, n_evaluated, n_examples)
 
 
 def _or_zero(errors: FloatArray | None) -> float:
