@@ -13,7 +13,7 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.guarantee import promise_words
-from riskpilot.study import study_status
+from riskpilot.study import smoothed_risks, study_status
 
 RISKS = np.array([[0.03], [0.05], [0.07], [0.2]])
 PROBLEM = rp.Problem([rp.Risk("error", limit=0.1)], minimize="cost")
@@ -216,6 +216,24 @@ def test_a_study_goes_on_with_the_labels_and_candidates_that_it_has(tmp_path):
     assert study_status(study).questions[0].config == selection.config
     copied = rp.Calibration.load(again.save(tmp_path / "copy.npz"))
     assert copied.select().certificate == selection.certificate
+
+
+def test_labels_are_not_gone_on_with_under_another_plan(tmp_path, monkeypatch):
+    """Another version may smooth risks to other estimates, by which the order goes."""
+    study = searched(tmp_path, 8)
+    begun = rp.Calibration(study, horizon=1000)
+    begun.add(part(labels_of(begun), 0, 50))
+    entries = rp.ledger(study)
+    monkeypatch.setattr(
+        "riskpilot.study.questions.asking.smoothed_risks",
+        lambda *given, **more: smoothed_risks(*given, **more) * (1 + 1e-4),
+    )
+    said = r"begun on 20.* with another plan .* Go on with the versions .*: riskpilot \d"
+    with pytest.raises(rp.StudyError, match=said):
+        rp.Calibration(reopened(tmp_path), horizon=1000)
+    assert rp.ledger(study) == entries
+    monkeypatch.undo()
+    assert rp.Calibration(reopened(tmp_path), horizon=1000).n_labels == 50
 
 
 def test_two_processes_do_not_add_labels_past_each_other(tmp_path):

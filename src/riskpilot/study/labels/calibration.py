@@ -11,30 +11,24 @@ import optuna
 
 from riskpilot.common import FloatArray
 from riskpilot.errors import LossError, ProblemError, shown
-from riskpilot.guarantee import (
-    Background,
-    Use,
-    begin_labels,
-    question_by_label,
-    question_digest,
-)
+from riskpilot.guarantee import Background, Use, begin_labels, question_by_label
 from riskpilot.losses import IDS, FreshScores, LossMapping, read_fresh, score_name
 from riskpilot.problem import Problem
 from riskpilot.selection import FrozenPlan, Selection, conclude
 from riskpilot.study.kept.attributes import settings_of
 from riskpilot.study.labels import cards, files
 from riskpilot.study.labels.arriving import read_batch, read_kept
-from riskpilot.study.labels.kept import (
-    keep_batch,
-    read_batches,
-    sequential_entry,
-    use_of_question,
+from riskpilot.study.labels.kept import keep_batch, read_batches, sequential_entry
+from riskpilot.study.labels.resuming import (
+    check_same_question,
+    fresh_of_entry,
+    frozen_copy,
+    settle_labels,
 )
-from riskpilot.study.labels.resuming import fresh_of_entry, frozen_copy, settle_labels
 from riskpilot.study.labels.searched import searched_by
 from riskpilot.study.labels.words import progress_in_words
 from riskpilot.study.questions.asking import Settled, background
-from riskpilot.study.questions.question_ledger import note_outcome, trials_of
+from riskpilot.study.questions.question_ledger import note_outcome, trials_of, use_of
 
 
 class Calibration:
@@ -73,7 +67,7 @@ class Calibration:
         If a fresh example of the judge is a validation example.
     StudyError
         If the study has no finished trial, its ledger or labels were changed, or its labels began
-        with another judge.
+        with another judge or another plan.
 
     Examples
     --------
@@ -145,9 +139,9 @@ class Calibration:
         self._settled = settled = settle_labels(study, trials_of(entry))
         fresh = fresh_of_entry(study, entry, settled.question.plan, judge)
         self._begin(settled, horizon, fresh)
-        name = question_digest(self._question.content)
-        self._use = use_of_question(study, name)
-        for kept in read_batches(study, name):
+        check_same_question(study, entry, self._question)
+        self._use = use_of(entry)
+        for kept in read_batches(study, entry["question"]):
             batch = read_kept(self._progress, kept)
             if batch is not None:
                 self._progress = self._progress.add(batch.table, batch.candidates)

@@ -28,7 +28,7 @@ from riskpilot.problem import Problem
 from riskpilot.study.kept.attributes import LABELS_KEY, attributes_of
 from riskpilot.study.kept.loss_bytes import decode, encode
 from riskpilot.study.kept.loss_store import get, put, store_of
-from riskpilot.study.questions.question_ledger import enter, ledger, use_of
+from riskpilot.study.questions.question_ledger import enter, ledger
 from riskpilot.study.storages import exclusive
 
 # With a question behind it: where a judge's scores of fresh examples are.
@@ -184,12 +184,6 @@ def read_kept_fresh(
     what = f"The scores of fresh examples of study {study.study_name!r}"
     table = decode(get(store_of(study), dict(entry), what))
     return read_fresh(problem, {"unlabelled": table, "ids": table.pop(IDS, None)}, n)
-
-
-def use_of_question(study: optuna.Study, question: str) -> Use | None:
-    """Return which use of the data a question is; None where it has not been asked."""
-    found = next((entry for entry in ledger(study) if entry["question"] == question), None)
-    return None if found is None else use_of(found)
 
 
 def _entries(study: optuna.Study, question: str) -> list[dict[str, Any]]:

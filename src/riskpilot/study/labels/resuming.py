@@ -6,7 +6,7 @@ from typing import Any
 import optuna
 
 from riskpilot.errors import ProblemError, StudyError
-from riskpilot.guarantee import TestPlan, fixed_sequence
+from riskpilot.guarantee import Question, TestPlan, fixed_sequence, question_digest
 from riskpilot.losses import FreshScores, read_fresh
 from riskpilot.selection import FrozenPlan
 from riskpilot.study.as_tables import validation_table
@@ -31,6 +31,22 @@ def frozen_copy(study: optuna.Study, settled: Settled) -> FrozenPlan:
     """Return the frozen plan of a study, with the validation losses of its trials."""
     given = validation_table(study, settled.trials)
     return FrozenPlan(settled.question, settled.validation, given, seen_ids(study))
+
+
+def check_same_question(study: optuna.Study, entry: Mapping[str, Any], question: Question) -> None:
+    """Refuse labels of another plan than the one that the validation losses lead to now.
+
+    Its candidates, or their order, may be others: the labels would be counted for none of them, and
+    the next ones would ask a second question about the same data. ``entry``: the question that the
+    labels began with.
+    """
+    if question_digest(question.content) != entry["question"]:
+        versions = ", ".join(f"{name} {version}" for name, version in entry["versions"].items())
+        raise StudyError(
+            f"The labels of study {study.study_name!r} were begun on {entry['created']} with "
+            f"another plan than its validation losses lead to here. Go on with the versions that "
+            f"they were begun with: {versions}."
+        )
 
 
 def fresh_of_entry(
