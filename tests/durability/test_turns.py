@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from unittest import mock
 
 import optuna
 import pytest
@@ -21,6 +22,42 @@ def test_workers_that_make_the_same_study_get_one(storage, tmp_path, attempt):
     study = rp.load_study(**storage, study_name="s")
     assert len(study.trials) == 1  # the safe configuration was queued once
     optuna.delete_study(study_name="s", storage=study._storage)
+
+
+@BY_HAND
+@pytest.mark.parametrize("again", ["create", "load"])
+def test_the_safe_configuration_outlives_the_maker_of_its_study(storage, request, again):
+    options = {**storage, "study_name": request.node.name}
+    killed = mock.patch.object(optuna.Study, "enqueue_trial", side_effect=KeyboardInterrupt)
+    with killed, pytest.raises(KeyboardInterrupt):
+        rp.create_study(PROBLEM, safe={"x": 0.25}, **options)
+    if again == "create":
+        study = rp.create_study(PROBLEM, safe={"x": 0.5}, load_if_exists=True, **options)
+    else:
+        study = rp.load_study(**options)
+    assert study.metric_names is not None
+    for _ in range(2):
+        trial = rp.load_study(**options).ask()
+        trial.suggest_float("x", 0, 1)
+    first, second = study.trials
+    assert first.params == {"x": 0.25}  # as in any study that is continued, nothing else is queued
+    assert second.params != first.params
+    assert ["riskpilot:safe" in t.user_attrs for t in study.trials] == [True, False]
+
+
+def test_a_study_that_was_begun_gets_no_safe_configuration_afterwards():
+    with mock.patch.object(optuna.Study, "enqueue_trial"):
+        study = rp.create_study(PROBLEM, safe={"x": 0.25}, seed=0, study_name="s")
+    study.ask().suggest_float("x", 0, 1)
+    again = rp.load_study(storage=study._storage, study_name="s")
+    assert [trial.params == {"x": 0.25} for trial in again.trials] == [False]
+
+
+def test_a_study_whose_settings_name_no_safe_configuration_goes_on():
+    """Studies of earlier versions have none there, and those without one have none."""
+    study = rp.create_study(PROBLEM, seed=0, study_name="s")
+    assert "safe" not in rp.study.settings_of(study)
+    assert not rp.load_study(storage=study._storage, study_name="s").trials
 
 
 @BY_HAND

@@ -255,12 +255,23 @@ def _write(
     first: dict[str, Any] | None,
 ) -> None:
     """Write into a new study what makes it one of riskpilot's; ``first``: what is tried first."""
-    write_settings(study, seed, None if n_calibration is None else int(n_calibration))
-    write_problem(study, problem)  # a study that has its problem has its settings, too
+    write_settings(study, seed, None if n_calibration is None else int(n_calibration), first)
     with unwarned(optuna.exceptions.ExperimentalWarning):
         study.set_metric_names([*(risk.title for risk in problem.risks), problem.minimize])
-    if first is not None:
-        study.enqueue_trial(first, user_attrs={SAFE_KEY: True})
+    write_problem(study, problem)  # comes last: a study that has its problem has the rest, too
+
+
+def _queue_safe(study: optuna.Study) -> None:
+    """Queue the safe configuration of a study in which nothing was begun yet.
+
+    Whoever comes first does it: its maker, or another worker where the maker was killed before.
+    """
+    safe = settings_of(study).get("safe")
+    if safe is None or trials_of(study):
+        return
+    with exclusive(study, "ledger"):
+        if not study.get_trials(deepcopy=False):
+            study.enqueue_trial(safe, user_attrs={SAFE_KEY: True})
 
 
 def _check_new(study: optuna.Study, problem: Problem) -> None:
@@ -372,6 +383,7 @@ def _continued(study: optuna.Study, problem: Problem, sampler: BaseSampler | Non
             f"Use another study_name, or set limits with riskpilot.set_limits(study, ...)."
         )
     trials_of(study)  # a damaged one is refused here, not in the middle of a search
+    _queue_safe(study)
     seed = settings_of(study)["seed"]
     study.sampler = sampler or sampler_for(study, problem, seed)
     return study

@@ -10,11 +10,13 @@ import optuna
 from riskpilot.common import (
     Shape,
     ShapeError,
+    also,
     anything,
     digest,
     digest_of,
     integer,
     list_of,
+    mapping_of,
     optional,
     real,
     record,
@@ -42,12 +44,15 @@ IDS_KEY = "riskpilot:ids:"
 # The format in which a study keeps its problem and its settings; another one is not read.
 STUDY_FORMAT = 2
 _PROBLEM = record(risks=list_of(anything), minimize=text, delta=real, digest=digest)
-_SETTINGS = record(
-    format=integer,
-    seed=whole(),
-    n_calibration=optional(whole(1)),
-    entropy=whole(),
-    digest=digest,
+_SETTINGS = also(
+    record(
+        format=integer,
+        seed=whole(),
+        n_calibration=optional(whole(1)),
+        entropy=whole(),
+        digest=digest,
+    ),
+    safe=mapping_of(anything),
 )
 
 
@@ -140,8 +145,8 @@ def write_problem(study: optuna.Study, problem: Problem) -> None:
 def settings_of(study: optuna.Study) -> Mapping[str, Any]:
     """Return the stored settings of a study, or nothing where it has none.
 
-    They are its format, the seed of its search, the stated number of calibration examples, and
-    the randomness that the order of bets is drawn from.
+    They are its format, the seed of its search, the stated number of calibration examples, the
+    randomness that the order of bets is drawn from, and the safe configuration where one was named.
     """
     return _settings(study, attributes_of(study))
 
@@ -173,15 +178,22 @@ def _settings(study: optuna.Study, attributes: Mapping[str, Any]) -> Mapping[str
         raise changed(study, "settings", error) from error
 
 
-def write_settings(study: optuna.Study, seed: int, n_calibration: int | None) -> None:
+def write_settings(
+    study: optuna.Study,
+    seed: int,
+    n_calibration: int | None,
+    safe: Mapping[str, Any] | None = None,
+) -> None:
     """Store the settings of a study."""
-    settings = {
+    settings: dict[str, Any] = {
         "format": STUDY_FORMAT,
         "seed": seed,
         "n_calibration": n_calibration,
         # Drawn once: it makes the order of bets random, and the same for the same question.
         "entropy": secrets.randbits(53),
     }
+    if safe is not None:
+        settings["safe"] = dict(safe)
     study.set_user_attr(SETTINGS_KEY, {**settings, "digest": digest_of(settings)})
 
 
