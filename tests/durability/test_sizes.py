@@ -8,6 +8,7 @@ import resource
 import subprocess
 import sys
 import time
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -19,7 +20,7 @@ from typer.testing import CliRunner
 
 import riskpilot as rp
 from riskpilot.cli.app import app
-from riskpilot.common import parse
+from riskpilot.common import digest_of, parse
 from riskpilot.common.size_limits import memory_limit
 from riskpilot.study import export_losses
 from riskpilot.study.kept.loss_bytes import decode, encode
@@ -188,6 +189,65 @@ def deep(levels):
 def signed_with(config):
     """A certificate's text in which something stands where configurations do."""
     return f'{{"schema": "riskpilot-certificate/2", "configs": {config}}}'
+
+
+@pytest.fixture(scope="module")
+def certificates():
+    """The fields of a study's certificate, and of one of labels that arrived one by one."""
+    problem = rp.Problem([rp.Risk("error", 0.2)], "cost")
+    draws = np.random.default_rng(0).random((3, 500)) < 0.1
+    study = rp.create_study(problem, seed=0)
+    evaluation = rp.Evaluation({"error": draws[0], "cost": 1.0}, {"error": draws[1]})
+    study.optimize(rp.objective(study, lambda trial: evaluation), n_trials=1)
+    calibration = rp.Calibration(study, horizon=1000)
+    calibration.add({"error": draws[2:]})
+    found = [rp.select(study).certificate, calibration.select().certificate]
+    return [json.loads(certificate.to_json()) for certificate in found]
+
+
+def signed_again(fields, **changes):
+    content = {name: value for name, value in {**fields, **changes}.items() if name != "digest"}
+    return json.dumps({**content, "digest": digest_of(content)})
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"trials": [[i * 2**20, i * 2**20 + 999_998] for i in range(3)]}, "at most 1,000,000 tri"),
+        ({"trials": [[0, 999_998]]}, "as many as the 1 configurations"),
+        ({"trials": [[0, 10**18]]}, "at most 1,000,000 trial numbers"),
+        ({"trials": [[3, 5], [6, 9]]}, "ascending runs of trial numbers"),
+        ({"trials": [[5, 3]]}, "ascending runs of trial numbers"),
+        ({"trials": []}, "ascending runs of trial numbers"),
+        ({"looks": [[1, 10**18]]}, "at most 5,000,000 numbers of labels"),
+        ({"looks": [[1, 4_000_000]]}, "largest of sequential.labels, which is 500"),
+    ],
+)
+def test_runs_of_numbers_are_held_against_what_they_are_about(certificates, changes, says):
+    plain, by_label = certificates
+    text = signed_again(plain, **changes)
+    if "looks" in changes:
+        text = signed_again(by_label, sequential={**by_label["sequential"], **changes})
+    tracemalloc.start()
+    with pytest.raises(rp.CertificateError, match=says):
+        rp.Certificate.from_json(text)
+    assert tracemalloc.get_traced_memory()[1] < 1e7
+    tracemalloc.stop()
+
+
+def test_looks_after_more_labels_than_there_are_are_not_read(certificates):
+    _, fields = certificates
+    many = {"labels": [4_000_000], "looks": [[1, 4_000_000]], "horizon": 5_000_000}
+    text = signed_again(fields, sequential={**fields["sequential"], **many})
+    certificate = rp.Certificate.from_json(text)
+    losses = {"error": np.zeros((1, 500))}
+    tracemalloc.start()
+    found = rp.verify(
+        certificate, validation={**losses, "cost": np.ones(1)}, calibration=losses
+    ).differences
+    assert tracemalloc.get_traced_memory()[1] < 1e7
+    tracemalloc.stop()
+    assert "4,000,000 labels were used, but calibration has 500" in found[-1]
 
 
 TEXTS = {

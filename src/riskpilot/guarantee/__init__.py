@@ -55,6 +55,7 @@ from riskpilot.guarantee.question import (
     groups_in_words,
     numbers_of,
     question_digest,
+    runs,
 )
 from riskpilot.guarantee.region import DELTA_PRIME, DOUBT, TRUST, Interval, interval, region_of
 from riskpilot.guarantee.risk_tests import family, fewest_examples, log_p, steering_family
@@ -132,6 +133,7 @@ __all__ = [
     "question_digest",
     "region_of",
     "run_test",
+    "runs",
     "samples_to_pass",
     "split_labelled",
     "stamp",

@@ -1,6 +1,7 @@
 """What each field of a certificate must be, checked when one is read and before it is verified."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from riskpilot.common import (
@@ -22,8 +23,9 @@ from riskpilot.common import (
     text,
     whole,
 )
-from riskpilot.errors import RiskpilotError
-from riskpilot.guarantee.question import numbers_of, runs
+from riskpilot.errors import RiskpilotError, shown
+from riskpilot.guarantee.question import how_many_in
+from riskpilot.guarantee.sequential import MOST_LABELS
 from riskpilot.problem import Problem
 
 SCHEMA = "riskpilot-certificate/3"
@@ -43,6 +45,7 @@ _NAMED = record(name=text)
 _GRAPHICAL = record(name=text, weights=list_of(real), edges=list_of(list_of(real)))
 _CUSTOM = record(name=text, origin=text, digest=digest)
 _RUNS = list_of(list_of(whole(), 2))
+MOST_TRIALS = 10**6  # that a question may consider
 
 
 def a_procedure(value: Any, place: str) -> None:
@@ -54,12 +57,31 @@ def a_procedure(value: Any, place: str) -> None:
     shape(value, place)
 
 
-def some_runs(value: Any, place: str) -> None:
-    """Accept trial numbers as first and last of each run, in ascending order, without overlap."""
-    _RUNS(value, place)
-    numbers = numbers_of(value) if all(end - begin < 10**6 for begin, end in value) else []
-    if not numbers or runs(numbers) != value or numbers != sorted(set(numbers)):
-        raise ShapeError(f"{place} must be ascending runs of trial numbers, but it is {value}")
+def _ascending_runs(what: str, most: int) -> Shape:
+    """Accept numbers as first and last of each run, in ascending order and with gaps between runs.
+
+    Only the ends are compared: a run of a few characters may stand for more numbers than there is
+    memory for, and whoever reads the numbers one by one relies on it that there are at most
+    ``most`` of them.
+    """
+
+    def check(value: Any, place: str) -> None:
+        _RUNS(value, place)
+        is_ascending = all(first <= last for first, last in value) and all(
+            last + 1 < first for (_, last), (first, _) in pairwise(value)
+        )
+        if not value or not is_ascending:
+            raise ShapeError(f"{place} must be ascending runs of {what}, but it is {shown(value)}")
+        if how_many_in(value) > most:
+            raise ShapeError(
+                f"{place} must be at most {most:,} {what}, but there are {how_many_in(value):,}"
+            )
+
+    return check
+
+
+some_runs = _ascending_runs("trial numbers", MOST_TRIALS)
+"""Accept the numbers of the trials that were considered."""
 
 
 def a_table(value: Any, place: str) -> None:
@@ -104,7 +126,7 @@ _SEQUENTIAL = record(
     horizon=whole(1),
     spending=text,
     labels=list_of(whole()),
-    looks=_RUNS,
+    looks=_ascending_runs("numbers of labels", MOST_LABELS),
     boundary=mapping_of(list_of(whole(1))),
 )
 _JUDGE = record(
@@ -167,10 +189,27 @@ def a_certificate(data: Any, place: str) -> None:
         )
     if not data["n_validation"] and not data["known_order"]:
         raise ShapeError("n_validation must be above 0 where the order was not known")
+    trials = data["trials"]
+    if trials is not None and how_many_in(trials) != data["n_configs"]:
+        raise ShapeError(
+            f"trials must be as many as the {data['n_configs']} configurations that were "
+            f"considered, but there are {how_many_in(trials):,}"
+        )
+    if data["sequential"] is not None:
+        _check_looks(data["sequential"]["looks"], data["sequential"]["labels"])
     if "foretold" in data:
         check_foretold(data["foretold"], data["n_configs"], data["n_validation"])
     if data["use"]["spend"] == 0 or data["level"] == 0:
         raise ShapeError("level and use.spend must be above 0, but one of them is 0")
+
+
+def _check_looks(looks: Sequence[Sequence[int]], labels: Sequence[int]) -> None:
+    """Refuse a last look after more or fewer labels than any candidate has got."""
+    if looks[-1][1] != max(labels, default=0):
+        raise ShapeError(
+            f"sequential.looks must end with the largest of sequential.labels, which is "
+            f"{max(labels, default=0)}, but they end with {looks[-1][1]}"
+        )
 
 
 def check_foretold(found: Sequence[Mapping[str, int]], n_configs: int, n_examples: int) -> None:

@@ -159,6 +159,15 @@ def numbers_of(found: Sequence[Sequence[int]]) -> list[int]:
     return [number for first, last in found for number in range(first, last + 1)]
 
 
+def how_many_in(found: Sequence[Sequence[int]]) -> int:
+    """Count the numbers that `runs` wrote, without reading each of them.
+
+    >>> how_many_in([[0, 2], [4, 4]])
+    4
+    """
+    return sum(last - first + 1 for first, last in found)
+
+
 def foretold_rows(evaluated: Mapping[int, int]) -> list[dict[str, int]] | None:
     """Write of which rows validation losses are foretold, and after how many that were evaluated.
 

@@ -170,9 +170,8 @@ def _of_labels(certificate: Certificate, brought: Brought, question: Question) -
     assert certificate.sequential is not None
     plan = question.plan
     labels = certificate.sequential["labels"]
-    looks = numbers_of(certificate.sequential["looks"])
-    if len(labels) != len(plan.order) or not looks or looks[-1] != max(labels):
-        return "the numbers of labels are not those of the candidates and of the last look"
+    if len(labels) != len(plan.order):
+        return "the numbers of labels are not those of the candidates"
     shape = np.shape(brought.calibration.get(plan.problem.names[0], ()))
     n_rows = shape[0] if shape else 0
     places = {plan.n_configs: plan.order, len(plan.order): range(len(plan.order))}
@@ -181,6 +180,12 @@ def _of_labels(certificate: Certificate, brought: Brought, question: Question) -
             f"calibration has {how_many(n_rows, 'configuration')}, but {plan.n_configs} were "
             f"considered and {len(plan.order)} tested"
         )
+    if len(shape) == 2 and shape[1] < max(labels):  # before each look is read
+        return (
+            f"the certificate says that {how_many(max(labels), 'label was', 'labels were')} used, "
+            f"but calibration has {shape[1]:,}"
+        )
+    looks = numbers_of(certificate.sequential["looks"])
     fresh, judge = _scores_of_labels(plan.problem, brought.judge, n_rows)
     orders = [places[n_rows]] if len(places) > 1 else [plan.order, range(len(plan.order))]
     for rows in orders:  # where every configuration is a candidate, either order will do

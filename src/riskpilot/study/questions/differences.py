@@ -8,7 +8,7 @@ import optuna
 
 from riskpilot.common import canonical, how_many, nearly_equal, plain
 from riskpilot.errors import LossError, StudyError
-from riskpilot.guarantee import Certificate, Seal, numbers_of, question_digest
+from riskpilot.guarantee import Certificate, Seal, question_digest, runs
 from riskpilot.selection import read_ledger
 from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.records import Record
@@ -48,11 +48,11 @@ def differences_from_file_ledger(certificate: Certificate, path: Path) -> list[s
 def differences_from_looks(looks: Sequence[int], certificate: Certificate) -> list[str]:
     """Compare the looks of a certificate with the batches in which the labels came."""
     assert certificate.sequential is not None
-    said = numbers_of(certificate.sequential["looks"])
-    if said == list(looks):
+    said, found = certificate.sequential["looks"], runs(looks)
+    if said == found:
         return []
     return [
-        f"the labels came in batches that ended at {_brief(looks)}, "
+        f"the labels came in batches that ended at {_brief(found)} (first and last of each run), "
         f"the certificate has {_brief(said)}"
     ]
 
