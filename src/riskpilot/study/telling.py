@@ -25,15 +25,14 @@ from riskpilot.study.kept.unsent import UnsentRecords
 from riskpilot.study.queued import check_queued
 from riskpilot.study.space import check_drawn
 from riskpilot.study.storages import (
-    StorageUnreachableError,
     address_of,
     exclusive,
     file_of,
     fixed_params,
     get_trial,
-    hurried,
     storage_of,
     trial_with_number,
+    unless_away,
 )
 
 LARGEST_NUMBER = 2**31 - 1  # of a trial; a database keeps no larger one
@@ -101,7 +100,7 @@ def tell(
     # Of workers that tell the same trial one is heard, with its record and its values. A storage
     # that is away is not waited for before the record has a place.
     with contextlib.ExitStack() as turn:
-        with contextlib.suppress(StorageUnreachableError), hurried():
+        with unless_away():
             turn.enter_context(exclusive(study))
             running = _running(study, running.number)
         try:
@@ -139,7 +138,7 @@ class Recorder:
     def prepare(self, trial: optuna.Trial | FrozenTrial, evaluation: object) -> Record:
         """Check and store the evaluation of a running trial, and return its record."""
         if SAFE_KEY in trial.user_attrs:
-            with contextlib.suppress(StorageUnreachableError), hurried():
+            with unless_away():
                 self._check_safe(trial)
         return self.store(trial, evaluation)
 
@@ -163,13 +162,12 @@ class Recorder:
         for name, value in trial.params.items():
             check_drawn(name, trial.distributions[name], value)
         sizes = self._known_sizes(with_calibration=evaluation.calibration is not None)
-        # Losses go to the disk before anybody waits for a storage that is away.
-        with contextlib.suppress(StorageUnreachableError), hurried():
+        with unless_away():
             check_same_ids(self._study, self._ids)
         record = store_evaluation(
             self._study, self._problem, evaluation, self._ids, **sizes, earlier=self._earlier
         )
-        with contextlib.suppress(StorageUnreachableError), hurried():
+        with unless_away():
             keep_ids(self._study, self._ids)
             keep_seen(self._study, self._ids)
         return record
@@ -178,8 +176,7 @@ class Recorder:
         """Return how many examples the first trials had, of those splits that a trial had."""
         # Asked until there is a finished trial with all that is compared, and never again.
         if len(self._sizes) < 1 + with_calibration:
-            # Losses go to the disk before anybody waits for a storage that is away.
-            with contextlib.suppress(StorageUnreachableError), hurried():
+            with unless_away():
                 for trial in filter(has_losses, trials_of(self._study)):
                     record = record_of(trial)
                     assert record is not None
@@ -250,8 +247,7 @@ def _running(study: optuna.Study, trial: optuna.Trial | int) -> FrozenTrial:
 
 def check_parameters(study: optuna.Study, trial: optuna.Trial) -> None:
     """Refuse a trial of ``study.optimize`` that has no parameter where it must have had some."""
-    # Losses go to the disk before anybody waits for a storage that is away.
-    with contextlib.suppress(StorageUnreachableError), hurried():
+    with unless_away():
         if not trial.params:
             end = ", or a choice that says why there are none. The trial fails"
             _check_suggested(study, get_trial(study, trial), f"{end}, and the study can go on")
@@ -265,8 +261,7 @@ def _check_suggested(study: optuna.Study, trial: FrozenTrial, end: str) -> None:
     """
     queued, others = fixed_params(trial), []
     if not queued:
-        # Losses go to the disk before anybody waits for a storage that is away.
-        with contextlib.suppress(StorageUnreachableError), hurried():
+        with unless_away():
             others = list(filter(was_evaluated, trials_of(study)))
     if queued or (others and all(other.params for other in others)):
         names = sorted(queued or others[-1].params)

@@ -43,6 +43,7 @@ from riskpilot.study.storages.patience import (
     disk_reason,
     hurried,
     patience_with,
+    unless_away,
 )
 from riskpilot.study.storages.reading import seconds_between, seconds_running, trials_of
 from riskpilot.study.storages.still import silent_trials, stand_still
@@ -88,6 +89,7 @@ __all__ = [
     "system_attrs_of",
     "trial_with_number",
     "trials_of",
+    "unless_away",
     "was_told_to_stop",
     "without_password",
 ]

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from optuna.trial import FrozenTrial, TrialState
@@ -201,6 +201,16 @@ def hurried() -> Iterator[None]:
         yield
     finally:
         _this_thread.is_hurried = before  # who called may be in a hurry, too
+
+
+@contextmanager
+def unless_away() -> Iterator[None]:
+    """Leave the rest of the block out where the storage does not answer at once.
+
+    Losses go to the disk before anybody waits for a storage that is away.
+    """
+    with suppress(StorageUnreachableError), hurried():
+        yield
 
 
 def is_hurried() -> bool:
