@@ -16,7 +16,7 @@ from riskpilot.guarantee.testing import freeze_plan, run_test
 from riskpilot.guarantee.uses import Use
 from riskpilot.losses import calibration_losses, validation_losses
 from riskpilot.study.as_tables import study_losses
-from riskpilot.study.questions.stored_space import space_as_json
+from riskpilot.study.kept.stored_space import space_as_json
 
 SPACE = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
 

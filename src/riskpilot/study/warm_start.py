@@ -20,6 +20,7 @@ from riskpilot.study.kept.earlier import earlier_of, sketch_to_json
 from riskpilot.study.kept.foretold import foretold_of
 from riskpilot.study.kept.records import record_of, validation_of
 from riskpilot.study.kept.seen_ids import seen_ids
+from riskpilot.study.kept.stored_space import space_as_json
 from riskpilot.study.kept.trial_losses import read_validation
 from riskpilot.study.kept.trials import (
     changing_ranges,
@@ -29,7 +30,6 @@ from riskpilot.study.kept.trials import (
     space_of,
     trials_of,
 )
-from riskpilot.study.questions.stored_space import space_as_json
 from riskpilot.study.space import range_in_words
 
 # So many evaluations of the earlier study are kept; those on its front come first.

@@ -37,7 +37,7 @@ from riskpilot.search import (
     without_penalties,
 )
 from riskpilot.study.kept.attributes import as_written, attributes_of, changed
-from riskpilot.study.questions.stored_space import space_from_json
+from riskpilot.study.kept.stored_space import space_from_json
 from riskpilot.study.space import Space, range_in_words
 
 EARLIER_KEY = "riskpilot:earlier"

@@ -39,11 +39,11 @@ from riskpilot.study.kept.attributes import problem_of, settings_of
 from riskpilot.study.kept.foretold import evaluated_of, foretold_risks
 from riskpilot.study.kept.judges import JUDGE, judged_in, read_judges
 from riskpilot.study.kept.records import any_record_of, check_size, validation_of
+from riskpilot.study.kept.stored_space import space_as_json
 from riskpilot.study.kept.trial_losses import joined, read_calibration
 from riskpilot.study.kept.trials import finished, space_of
 from riskpilot.study.questions.made_losses import Calibrate, forget_losses, make_losses
 from riskpilot.study.questions.question_ledger import enter, ledger, note_outcome
-from riskpilot.study.questions.stored_space import space_as_json
 from riskpilot.study.questions.unshared import Searched, check_unshared
 from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.study.steering import search_snapshot

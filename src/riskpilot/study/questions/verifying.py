@@ -24,6 +24,7 @@ from riskpilot.selection import Brought, Configs, Verification, compare
 from riskpilot.study.as_tables import study_losses, validation_table
 from riskpilot.study.kept.attributes import problem_of
 from riskpilot.study.kept.foretold import evaluated_of
+from riskpilot.study.kept.stored_space import space_as_json, space_from_json
 from riskpilot.study.kept.trials import considered, space_of
 from riskpilot.study.labels.kept import KeptLabels, kept_labels
 from riskpilot.study.questions.asking import judges_of
@@ -43,7 +44,6 @@ from riskpilot.study.questions.question_ledger import (
     trials_of,
     use_of,
 )
-from riskpilot.study.questions.stored_space import space_as_json, space_from_json
 from riskpilot.study.questions.trusting import trusted_parts
 from riskpilot.study.smoothing import smoothed_risks
 from riskpilot.tables import LossTable
