@@ -65,3 +65,19 @@ def test_evaluations_that_are_worth_most_together_come_first():
     values = np.array([[0.05, 1.0], [0.3, 0.1], [0.15, 0.5], [0.19, 0.4], [0.16, 0.6]])
     assert best_rows(values, region, 2) == [3, 2]
     assert best_rows(values[[0]], region, 2) == []
+
+
+@pytest.mark.parametrize("unit", [1, 1000])
+@pytest.mark.parametrize(("slope", "belief"), [(0.1, 0.0), (0.0001, 1.0)])
+def test_observations_that_are_all_the_same_judge_an_earlier_study_in_any_unit(unit, slope, belief):
+    everywhere = np.linspace(0, 1, 20)[:, None]
+    earlier = fit(everywhere, unit * (0.02 + slope * everywhere[:, 0]), np.full(20, 1e-12))
+    x, noise = np.array([[0.0], [0.5], [0.8]]), np.full(3, (1e-3 * unit) ** 2)
+    assert fit_believing(x, np.full(3, 0.02 * unit), noise, earlier).belief == belief
+
+
+def test_an_earlier_study_that_leaves_nothing_to_explain_is_right_in_any_unit():
+    for unit in (1, 1000):
+        earlier = fit(np.array([[0.0], [1.0]]), np.array([0.0, 1.0]) * unit, np.full(2, 1e-12))
+        x = np.array([[0.1], [0.4], [0.9]])
+        assert fit_believing(x, earlier.mean(x), np.full(3, 1e-8), earlier).belief == 1.0

@@ -59,6 +59,27 @@ def fit_believing(
     alone = surrogate.fit(x, y, noise_variance, caution=caution, at_checkpoints=at_checkpoints)
     differences = y - earlier.mean(x)
     rest = surrogate.fit(x, differences, noise_variance, at_checkpoints=at_checkpoints)
+    return Believed(alone, earlier, rest, _belief(y, differences, noise_variance, alone, rest))
+
+
+def _belief(
+    y: FloatArray,
+    differences: FloatArray,
+    noise_variance: FloatArray | None,
+    alone: Surrogate,
+    rest: Surrogate,
+) -> float:
+    """Weigh an earlier surrogate by what it explains of the observations and foretells of each.
+
+    Observations that are all the same have no spread to be explained: the earlier surrogate is then
+    right where it says the same of them up to noise, and wrong elsewhere. ``differences``: of the
+    observations from it; ``alone`` and ``rest``: as in `Believed`.
+    """
+    if surrogate.is_flat(differences):
+        return 1.0
+    if surrogate.is_flat(y):
+        noise = 0.0 if noise_variance is None else float(noise_variance.mean())
+        return float(np.var(differences) <= noise)
     explained = len(y) * math.log(alone.scale / rest.scale)
     evidence = rest.foresight() - alone.foresight() + explained
-    return Believed(alone, earlier, rest, 1 / (1 + math.exp(-max(min(evidence, 30.0), -30.0))))
+    return 1 / (1 + math.exp(-max(min(evidence, 30.0), -30.0)))
