@@ -10,6 +10,17 @@ from riskpilot.search.pools import Pool, ends_and_latin_hypercube, uniform
 from riskpilot.statistics import P_VALUES
 
 _REGION_FAMILIES = P_VALUES[1:]  # all but "auto"
+# Settings that are numbers of at least 0: the largest that is taken, what each is, and what to use.
+_RANGES = {
+    "caution": (100, "a number of standard deviations", "2.0, or 0 for none"),
+    "exploration": (100, "a number of evaluations for each parameter", "4.0, or 0 for none"),
+    "fallback": (100, "a multiple of what free objectives differ by", "1.0, or 0 for none"),
+    "own_noise": (
+        1,
+        "a share of the noise",
+        "0.15, or 1 where evaluations see different examples",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -114,30 +125,13 @@ class Strategy:
             )
         check_delta_prime(self.delta_prime)
         check_hedge(self.trust, self.doubt)
-        if not 0 <= (number if (number := as_number(self.caution)) is not None else -1) <= 100:
-            raise ProblemError(
-                f"Strategy: caution is a number of standard deviations and must lie in [0, 100], "
-                f"but it is {shown(self.caution)}. Use caution=2.0, or 0 for none."
-            )
-        number = as_number(self.exploration)
-        if not 0 <= (-1 if number is None else number) <= 100:
-            raise ProblemError(
-                f"Strategy: exploration is a number of evaluations for each parameter and must lie "
-                f"in [0, 100], but it is {shown(self.exploration)}. Use exploration=4.0, or 0 for "
-                f"none."
-            )
-        number = as_number(self.fallback)
-        if not 0 <= (-1 if number is None else number) <= 100:
-            raise ProblemError(
-                f"Strategy: fallback is a multiple of what free objectives differ by and must lie "
-                f"in [0, 100], but it is {shown(self.fallback)}. Use fallback=1.0, or 0 for none."
-            )
-        if not 0 <= (number if (number := as_number(self.own_noise)) is not None else -1) <= 1:
-            raise ProblemError(
-                f"Strategy: own_noise is a share of the noise and must lie in [0, 1], but it is "
-                f"{shown(self.own_noise)}. Use own_noise=0.15, or 1 where evaluations see "
-                f"different examples."
-            )
+        for name, (most, what, use) in _RANGES.items():
+            number = as_number(value := getattr(self, name))
+            if number is None or not 0 <= number <= most:
+                raise ProblemError(
+                    f"Strategy: {name} is {what} and must lie in [0, {most}], but it is "
+                    f"{shown(value)}. Use {name}={use}."
+                )
 
 
 def check_delta_prime(delta_prime: float) -> None:
@@ -151,12 +145,14 @@ def check_delta_prime(delta_prime: float) -> None:
 
 def check_hedge(trust: float, doubt: float) -> None:
     """Refuse a trust in validation that is no chance, and a doubt about it that is no share."""
-    if not 0 <= (number if (number := as_number(trust)) is not None else -1) <= 1:
+    number = as_number(trust)
+    if number is None or not 0 <= number <= 1:
         raise ProblemError(
             f"trust is the chance that validation is not too optimistic and must lie in [0, 1], "
             f"but it is {shown(trust)}. Use trust=0.7, or 1 to trust validation."
         )
-    if not 0 <= (number if (number := as_number(doubt)) is not None else -1) < 1:
+    number = as_number(doubt)
+    if number is None or not 0 <= number < 1:
         raise ProblemError(
             f"doubt is the share of a risk up to which validation may be too optimistic and must "
             f"lie in [0, 1), but it is {shown(doubt)}. Use doubt=0.2, or trust=1 to trust "

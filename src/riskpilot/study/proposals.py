@@ -157,12 +157,7 @@ def at_untried_choices(
             found |= np.isin(points[:, column], places)
         return found
 
-    if not is_untried(cover).any():
-        return value, scores
-    return (
-        lambda points: np.where(is_untried(points), value(points), -np.inf),
-        np.where(is_untried(cover), scores, -np.inf),
-    )
+    return _only_where(is_untried, value, cover, scores)
 
 
 def is_turn_of_any_choice(number: int) -> bool:
@@ -198,11 +193,19 @@ def off_the_line(
         aside = ways - (ways @ spanned.T) @ spanned
         return np.asarray(np.linalg.norm(aside, axis=1) > _OFF)
 
-    if not is_off(cover).any():
+    return _only_where(is_off, value, cover, scores)
+
+
+def _only_where(
+    counts: Callable[[FloatArray], BoolArray], value: Score, cover: FloatArray, scores: FloatArray
+) -> tuple[Score, FloatArray]:
+    """Let only the points count of which a rule says so; all do where none of the cover would."""
+    of_cover = counts(cover)
+    if not of_cover.any():
         return value, scores
     return (
-        lambda points: np.where(is_off(points), value(points), -np.inf),
-        np.where(is_off(cover), scores, -np.inf),
+        lambda points: np.where(counts(points), value(points), -np.inf),
+        np.where(of_cover, scores, -np.inf),
     )
 
 
