@@ -15,21 +15,14 @@ from typing import Any, TypeVar
 
 from rich.progress import track
 
-from experiments.tuning.problems import problems
+from experiments.tuning.problems import TASKS
 from riskpilot.bench import cells
 from riskpilot.bench.tasks import Task
 
 Run = TypeVar("Run")
 Result = TypeVar("Result")
 
-TUNING = (
-    "tuning: fairness, training seed 0",
-    "tuning: vae",
-    "tuning: synthetic, d = 1",
-    "tuning: synthetic, d = 2, two risks",
-    "tuning: synthetic, d = 3",
-    "tuning: cliffs in steps, d = 3",
-)
+TUNING = tuple(f"tuning: {name}" for name in TASKS)
 REPORTED = (
     "celeba",
     "early_exit",
@@ -94,8 +87,7 @@ def loaded(name: str, seed: int) -> Task:
     """Load a task by its name; tasks with several versions have one for each seed."""
     if name in REPORTED:
         return cells.load(name, cells.variant_of(name, seed))
-    rest = name.removeprefix("tuning: ")
-    return next(one for one in problems(seed + 1) if one.name == rest).at(seed)
+    return TASKS[name.removeprefix("tuning: ")](seed)
 
 
 def in_processes(

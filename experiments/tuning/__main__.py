@@ -11,7 +11,7 @@ from rich.progress import track
 
 from experiments.tuning.bets import power_of_bets
 from experiments.tuning.plans import PLANS, test_with
-from experiments.tuning.problems import TuningProblem, problems
+from experiments.tuning.problems import TASKS
 from experiments.tuning.searches import SEARCHES
 from riskpilot.bench import cells, tasks
 from riskpilot.bench.methods import METHODS, Assignment
@@ -28,17 +28,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
     jobs = [
-        (problem, cell, seed)
-        for problem in problems(options.seeds)
-        for cell in problem.at(0).cells
+        (task, cell, seed)
+        for task in TASKS
+        for cell in TASKS[task](0).cells
         for seed in range(options.seeds)
     ]
     free: Figures = {}
     nothing: Figures = {}
-    for problem, cell, seed in track(jobs, "searches and tests"):
-        for name, (cost, empty) in _tried(problem, cell, seed, options.splits).items():
-            free.setdefault(name, {}).setdefault(f"{problem.name} at {cell}", []).append(cost)
-            nothing.setdefault(name, {}).setdefault(problem.name, []).append(empty)
+    for task, cell, seed in track(jobs, "searches and tests"):
+        for name, (cost, empty) in _tried(task, cell, seed, options.splits).items():
+            free.setdefault(name, {}).setdefault(f"{task} at {cell}", []).append(cost)
+            nothing.setdefault(name, {}).setdefault(task, []).append(empty)
     found = {
         "seeds": options.seeds,
         "splits": options.splits,
@@ -51,10 +51,10 @@ def main() -> None:
 
 
 def _tried(
-    problem: TuningProblem, cell: cells.Cell, seed: int, n_splits: int
+    name_of_task: str, cell: cells.Cell, seed: int, n_splits: int
 ) -> dict[str, tuple[float, float]]:
     """For each thing tried: the free objective on test, and the share of empty runs."""
-    task = problem.at(seed)
+    task = TASKS[name_of_task](seed)
     splits = cells.draw_splits(task, n_splits)
     limited = cells.problem_at(task, cell)
     assignment = Assignment(task, limited, cells.n_calibration(task), seed)

@@ -1,8 +1,8 @@
 """The tasks on which choices about the default were made; no other table has a say in them."""
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from optuna.distributions import FloatDistribution
@@ -15,34 +15,6 @@ from riskpilot.problem.problem import Problem, Risk
 
 CLIFF_CELLS = ((0.03,), (0.06,), (0.12,))
 CLIFF_STEPS = (12, 12, 45)
-
-
-@dataclass(frozen=True)
-class TuningProblem:
-    """A task for each seed: real tables have one version, made-up ones have many."""
-
-    name: str
-    versions: Sequence[Task]
-
-    def at(self, seed: int) -> Task:
-        return self.versions[seed % len(self.versions)]
-
-
-def problems(n_versions: int) -> list[TuningProblem]:
-    return [
-        TuningProblem("fairness, training seed 0", [tasks.load("fairness", seed=0)]),
-        TuningProblem("vae", [tasks.load("vae")]),
-        TuningProblem("synthetic, d = 1", [tasks.synthetic(seed=s) for s in range(n_versions)]),
-        TuningProblem(
-            "synthetic, d = 2, two risks",
-            [_middle(tasks.synthetic(2, 2, seed=s), 15, 7) for s in range(n_versions)],
-        ),
-        TuningProblem(
-            "synthetic, d = 3",
-            [_middle(tasks.synthetic(3, seed=s), 50, 15) for s in range(n_versions)],
-        ),
-        TuningProblem("cliffs in steps, d = 3", [cliffs(s) for s in range(n_versions)]),
-    ]
 
 
 def _middle(task: Task, n_trials: int, n_startup_trials: int) -> Task:
@@ -97,3 +69,14 @@ def cliffs(seed: int, n_validation: int = 2_000, n_held_out: int = 10_000) -> Ta
         safe=dict.fromkeys(names, 0.0),
         population=lambda config: {"error": risk(point(config)), "cost": cost(point(config))},
     )
+
+
+# By name, from a seed: real tables have one version, made-up ones have one for each seed.
+TASKS: dict[str, Callable[[int], Task]] = {
+    "fairness, training seed 0": lambda seed: tasks.load("fairness", seed=0),
+    "vae": lambda seed: tasks.load("vae"),
+    "synthetic, d = 1": lambda seed: tasks.synthetic(seed=seed),
+    "synthetic, d = 2, two risks": lambda seed: _middle(tasks.synthetic(2, 2, seed=seed), 15, 7),
+    "synthetic, d = 3": lambda seed: _middle(tasks.synthetic(3, seed=seed), 50, 15),
+    "cliffs in steps, d = 3": cliffs,
+}

@@ -7,14 +7,12 @@ import pytest
 
 from experiments import optimism, settling
 from experiments.runs import REPORTED, TUNING, loaded, role
-from experiments.tuning.problems import problems
 
 SYNTHETIC = "tuning: synthetic, d = 1"
 
 
 def test_tasks_for_tuning_and_for_reporting_are_apart():
     assert not set(TUNING) & set(REPORTED)
-    assert {f"tuning: {one.name}" for one in problems(1)} == set(TUNING)
     assert [role(name) for name in (TUNING[0], REPORTED[0])] == ["tuning", "reported"]
 
 
