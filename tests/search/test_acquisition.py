@@ -111,9 +111,27 @@ def test_a_search_that_saw_only_what_passes_goes_on_to_where_it_does_not(bold):
     strategy = replace(rp.GUIDED, bold=bold)
     sampler = rp.GuidedSampler(problem, seed=0, strategy=strategy, n_calibration=1_000)
     study = rp.create_study(problem, sampler=sampler, safe={"x": 0.0})
-    study.optimize(rp.objective(study, flat_then_steep), n_trials=8)
+    study.optimize(rp.objective(study, flat_then_steep), n_trials=5)
     furthest = max(trial.params["x"] for trial in study.trials)
     assert (furthest > 0.85) == bold
+
+
+@pytest.mark.parametrize("exploration", [4.0, 0.0])
+def test_a_search_that_gains_nothing_any_more_finds_another_region_that_passes(exploration):
+    """Risks are low at 0, at 0.5 and at 1, where the free objective is best, and high between."""
+    draws = np.random.default_rng(0).random(1_000)
+
+    def evaluate(trial):
+        x = trial.suggest_float("x", 0, 1)
+        return rp.Evaluation({"error": draws < 0.2 - 0.17 * np.cos(4 * np.pi * x), "cost": 1 - x})
+
+    problem = rp.Problem([rp.Risk("error", 0.1)], "cost")
+    strategy = replace(rp.GUIDED, exploration=exploration)
+    sampler = rp.GuidedSampler(problem, seed=0, strategy=strategy, n_calibration=2_000)
+    study = rp.create_study(problem, sampler=sampler, safe={"x": 0.0})
+    study.optimize(rp.objective(study, evaluate), n_trials=30)
+    best = max(trial.params["x"] for trial in study.trials if trial.values[0] < 0.1)
+    assert (best > 0.9) == (exploration > 0)
 
 
 def seen(*risks):

@@ -110,6 +110,29 @@ def test_values_that_nobody_tried_are_left_to_the_surrogates_by_the_paper(many_v
 
 
 def test_a_value_that_an_earlier_study_left_out_is_left_to_the_surrogates(many_values):
+    """As long as something is to be gained; then a search leaves what surrogates know of."""
     earlier = many_values(replace(rp.GUIDED, exploration=0.0))
     assert len(kinds_of(earlier)) < 10
-    assert kinds_of(many_values(rp.GUIDED, warm_start=earlier)) <= kinds_of(earlier)
+    assert kinds_of(many_values(rp.GUIDED, warm_start=earlier), 20) <= kinds_of(earlier)
+
+
+@pytest.mark.parametrize(("risk_now", "first_by_search"), [(0.05, 5), (0.6, 8)])
+def test_the_whole_pool_begins_a_study_whose_earlier_one_misleads(risk_now, first_by_search):
+    """One that is right has shown what four configurations are tried first, and no pool follows."""
+
+    def study_of(risk: float, n_trials: int, **kwargs: optuna.Study) -> optuna.Study:
+        def evaluate_many(trial: optuna.Trial) -> rp.Evaluation:
+            place = [trial.suggest_float(name, 0, 1) for name in "uvwxyz"]
+            draws = np.random.default_rng(0).random(1_000)
+            losses = {"error": draws < risk + 0.05 * sum(place)}
+            return rp.Evaluation({**losses, "cost": 6 - sum(place)}, {"error": draws[::2] < risk})
+
+        sampler = rp.GuidedSampler(PROBLEM, seed=0)
+        safe = dict.fromkeys("uvwxyz", 0.0)
+        study = rp.create_study(PROBLEM, sampler=sampler, safe=safe, **kwargs)
+        study.optimize(rp.objective(study, evaluate_many), n_trials=n_trials)
+        return study
+
+    study = study_of(risk_now, 9, warm_start=study_of(0.05, 15))
+    by_search = ["riskpilot:proposal" in trial.system_attrs for trial in study.trials]
+    assert by_search.index(True) == first_by_search

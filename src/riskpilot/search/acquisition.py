@@ -41,6 +41,9 @@ _NEXT_TO = 0.01
 _LOWEST = 0.3
 # How far what is near tells whether there is a result, in the unit cube of one parameter.
 _REACH = 0.1
+# Where an evaluation is expected to gain less than this share of what free objectives differ by,
+# every so many go where nothing was evaluated: there may be a place that no surrogate knows of.
+_LITTLE, _LEAVE = 0.0005, 3
 # Expected improvements are means over so many draws from what surrogates leave likely.
 _DRAWS = 32
 # Among so many parameters it paid to go by what surrogates do not know, and among no others.
@@ -217,6 +220,8 @@ def score(
     x: FloatArray,
     strategy: Strategy,
     means: FloatArray | None = None,
+    *,
+    may_leave: bool = False,
 ) -> tuple[FloatArray, Score]:
     """Make the function whose maximum over the space is the next evaluation.
 
@@ -224,7 +229,7 @@ def score(
     `chance_of_result`). The arguments are the same. Returns the values at ``x``, shape (n,), and
     the function itself.
     """
-    values, worth = _worth_of_result(model, region, x, strategy, means)
+    values, worth = _worth_of_result(model, region, x, strategy, means, may_leave=may_leave)
     chance, nothing = chance_of_result(model.observations), float(values.min())
     if chance is _certain:
         return values, worth
@@ -241,6 +246,8 @@ def _worth_of_result(
     x: FloatArray,
     strategy: Strategy,
     means: FloatArray | None,
+    *,
+    may_leave: bool,
 ) -> tuple[FloatArray, Score]:
     """Make the function that says what the result of an evaluation is worth.
 
@@ -256,8 +263,9 @@ def _worth_of_result(
     exploring (see `is_exploring`), improvements are averaged over what the surrogates leave likely.
     Where the means promise no improvement anywhere, optimistic values are tried, and at last the
     least certain place that may still be safe. With ``avoid_repeats``, improvements count by the
-    chance that they are not what an earlier evaluation has shown. Returns the values at ``x``,
-    shape (n,), and the function itself.
+    chance that they are not what an earlier evaluation has shown. ``may_leave``: whether it may
+    send an evaluation elsewhere where next to nothing is to be gained (see `_is_turn_to_leave`).
+    Returns the values at ``x``, shape (n,), and the function itself.
     """
     # Algorithm alg:bo, line 8
     means = model.means(x) if means is None else means
@@ -298,6 +306,8 @@ def _worth_of_result(
         if values.max() > floor:
             return values, expected
     values = improvement(x, means)
+    if may_leave and not daring and _is_turn_to_leave(model, strategy, float(values.max())):
+        return _elsewhere(model, region, x)
     if values.max() > floor and not daring:
         return values, lambda at: improvement(at, model.means(at))
 
@@ -309,6 +319,26 @@ def _worth_of_result(
     if values.max() > floor:
         return values, optimistic
     return _with_values(x, lambda at: _doubt(model, region, at))
+
+
+def _is_turn_to_leave(model: Model, strategy: Strategy, gain: float) -> bool:
+    """Tell whether the next evaluation goes elsewhere, as what surrogates know of is used up.
+
+    ``gain``: by how much the best place is expected to improve the choice. Surrogates expect
+    high risks where nothing was evaluated, and so a search that has found one region in which
+    limits are kept would never look for another one.
+    """
+    if strategy.exploration == 0 or _turn(model) % _LEAVE != _LEAVE - 1:
+        return False
+    return gain < _LITTLE * float(np.ptp(model.observations.values[:, -1]))
+
+
+def _elsewhere(model: Model, region: Sequence[Interval], x: FloatArray) -> tuple[FloatArray, Score]:
+    """Make the score that is the distance to all evaluations, in turn anywhere and where risks may
+    be lowest."""
+    if _turn(model) // _LEAVE % 2:
+        return _remote_and_low(model, region, x)
+    return _with_values(x, remoteness(model.observations))
 
 
 def _safer_or_remote(

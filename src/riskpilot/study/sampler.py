@@ -184,7 +184,7 @@ class GuidedSampler(BaseSampler):
             space = dict(earlier.space)
             if tried_first(earlier, trial.number, trials) is not None:
                 return space
-        if trial.number < self._pool_size(study, space) or not enough_to_learn(trials):
+        if trial.number < self._pool_size(study, space, trials) or not enough_to_learn(trials):
             return {}
         return space
 
@@ -231,7 +231,7 @@ class GuidedSampler(BaseSampler):
         encode = known.space.encode
         strategy = without_limits(self._strategy) if problem.has_open_limits else self._strategy
         scores, value = acquisition.score(
-            known.model, known.region, known.cover, strategy, known.cover_means
+            known.model, known.region, known.cover, strategy, known.cover_means, may_leave=True
         )
 
         def worth(points: FloatArray) -> FloatArray:
@@ -269,11 +269,11 @@ class GuidedSampler(BaseSampler):
         check_width(param_name, param_distribution)
         trials = trials_of(study)
         if space := study_space(study, trials):
-            size = self._pool_size(study, space)
+            size = self._pool_size(study, space, trials)
         else:  # workers that begin together go by what was asked for; others may not be far yet
             asked = {name: dist for t in trials for name, dist in t.distributions.items()}
             asked[param_name] = param_distribution
-            size = self._pool_size(study, asked, at_least=2)
+            size = self._pool_size(study, asked, trials, at_least=2)
         rng = self._rng(None, param_name)
         pool = self._strategy.pool if trial.number < size else uniform
         # A safe configuration that was enqueued first takes the place of the lowest values.
@@ -310,7 +310,7 @@ class GuidedSampler(BaseSampler):
         reference = self._strategy.reference(*known)
         if not np.isfinite(reference).all():  # soft edges: draw where the paper's would be
             reference = guided_reference(*known)
-        size = self._pool_size(study, search_space)
+        size = self._pool_size(study, search_space, trials)
         return SearchOutline(
             intervals=tuple(fitted.region),
             reference=tuple(map(float, reference)),
@@ -335,7 +335,7 @@ class GuidedSampler(BaseSampler):
         problem = problem_of(study, otherwise=self._problem)
         search_space = study_space(study)
         trials = [trial for trial in trials_of(study) if trial.number not in without]
-        pool = self._pool_size(study, search_space)
+        pool = self._pool_size(study, search_space, trials)
         n_ended = sum(trial.state.is_finished() for trial in trials)  # some may have failed
         is_early = n_ended < pool or not enough_to_learn(trials)
         if problem.has_open_limits or not search_space or is_early:
@@ -377,13 +377,21 @@ class GuidedSampler(BaseSampler):
         )
 
     def _pool_size(
-        self, study: optuna.Study, space: Mapping[str, BaseDistribution], *, at_least: int = 0
+        self,
+        study: optuna.Study,
+        space: Mapping[str, BaseDistribution],
+        trials: Sequence[FrozenTrial],
+        *,
+        at_least: int = 0,
     ) -> int:
-        """Return the size of the initial pool: half of it where an earlier study shows the rest."""
+        """Return the size of the initial pool: half of it where an earlier study shows the rest.
+
+        ``trials``: those of the study, which tell whether the earlier one misleads.
+        """
         if self._n_startup_trials is not None:
             return self._n_startup_trials
-        size = pool_size(space, at_least=at_least)
-        return size if earlier_of(study) is None else max(2, (size + 1) // 2)
+        size, earlier = pool_size(space, at_least=at_least), earlier_of(study)
+        return size if unless_misled(earlier, trials) is None else max(2, (size + 1) // 2)
 
     def _rng(self, trial: FrozenTrial | None, purpose: str) -> np.random.Generator:
         """Make the generator of one draw, from the seed, the purpose and the trial's number."""
