@@ -24,7 +24,7 @@ def prepare() -> dict[str, Any]:
     def losses_of(model: LogisticRegression, rows: np.ndarray) -> dict[str, Any]:
         predicted, male = model.predict(features[rows]), adult.male[rows]
         gap = abs(float(predicted[male].mean() - predicted[~male].mean()))
-        return {"error": predicted != adult.label[rows], "ddp": gap}
+        return {"error": predicted != adult.label[rows], "gap": gap}
 
     _save_table()
     return {

@@ -1,6 +1,7 @@
 """The pages against the repository: named tests exist, and pictures are as they are drawn."""
 
 import ast
+import csv
 import json
 import re
 import tomllib
@@ -27,6 +28,20 @@ def test_the_readme_says_what_every_extra_is_for():
     assert explained == set(project["optional-dependencies"])
     needed = next(line for line in project["dependencies"] if line.startswith("optuna"))
     assert f"`{needed}`" in section
+
+
+def test_the_readme_counts_wins_and_losses_as_the_claims_do():
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    with (ROOT / "experiments/results/claims.csv").open(encoding="utf-8") as file:
+        figures = {row["claim"]: row["figure"] for row in csv.DictReader(file)}
+    against_single = figures["The default is superior in almost all cells"].split(";")[1]
+    wins, ties, losses = map(int, re.findall(r"\d+", against_single))
+    assert losses == 0
+    assert f"in {wins} of {wins + ties} comparisons and a larger one in none" in readme
+    against_paper = figures["Default at least ties the paper's preset, same N and p-values"]
+    assert against_paper.split(", ")[2] == "1 loss"
+    wins, ties = map(int, re.findall(r"\d+", against_paper)[:2])
+    assert f"it won at {wins} limits, tied at {ties} and lost at one" in readme
 
 
 @pytest.mark.parametrize(
