@@ -55,18 +55,19 @@ class Strategy:
     trust : float, default 0.7
         The chance that validation is not too optimistic; 1 trusts it.
     doubt : float, default 0.2
-        Up to what share of a risk validation is too optimistic otherwise.
+        By up to what share of the largest mean that passes validation risks are too low otherwise.
     caution : float, default 2.0
         How risky a configuration is expected to be that is unlike all evaluated ones: by so many
         standard deviations of the evaluated risks more than their mean. It counts as soon as an
         evaluation is expected to pass, or nearly so where a safe configuration was named.
     exploration : float, default 4.0
-        Up to how many evaluations for each of two parameters the search also goes by what its
-        surrogates do not know: improvements are averaged over what they leave likely, and proposals
-        leave the line on which all evaluations lie. One parameter, and more than two, are searched
-        by what surrogates expect alone, but beside a penalty proposals of three leave the line as
-        well. Values of choices that nobody has tried are then tried now and then, whatever the
-        number of parameters. 0 for none of all this.
+        For how long the search also goes by what its surrogates do not know: for so many
+        evaluations for each of two parameters, 8 by default. Improvements are then averaged over
+        what the surrogates leave likely, and proposals leave the line on which all evaluations
+        lie. With one parameter, or more than two, it goes by what surrogates expect. Two things
+        depend on this number only through its being above 0: where there is a penalty, proposals
+        of three parameters leave the line as well, and values of choices that nobody has tried
+        are tried now and then, whatever the number of parameters. 0 switches all of it off.
     fallback : float, default 1.0
         What it is worth to have anything certified at all where no safe configuration was named:
         nothing certified counts as worse than the worst free objective by so many times what free
@@ -173,6 +174,8 @@ def without_limits(strategy: Strategy) -> Strategy:
 
 
 GUIDED = Strategy()
+"""The default search, with all that the page of the method lists as different from the paper."""
+
 PAPER = Strategy(
     pool=uniform,
     reference=choices.guided_reference,
@@ -190,5 +193,11 @@ PAPER = Strategy(
     fallback=0.0,
     own_noise=1.0,
 )
+"""The search by the paper's equations; what the paper leaves open is handled as in `GUIDED`."""
+
 ONE_SIDED = replace(PAPER, reference=choices.one_sided_reference)
+"""The paper's search with a region of interest that has an upper edge alone."""
+
 HVI = replace(PAPER, reference=choices.fixed_reference)
+"""The paper's search with a fixed reference point: it improves the whole front, without a region
+of interest."""

@@ -87,12 +87,14 @@ class GuidedSampler(BaseSampler):
         The chance that validation is not too optimistic; 1 trusts it. By default that of the
         strategy, 0.7 for `GUIDED`.
     doubt : float, optional
-        Up to what share of a risk validation is too optimistic otherwise, for instance because
-        models were stopped early on it. By default that of the strategy, 0.2 for `GUIDED`.
+        By up to what share of the largest mean that passes validation risks are too low otherwise,
+        for instance because models were stopped early on them. By default that of the strategy,
+        0.2 for `GUIDED`.
     seed : int, optional
         The same seed gives the same proposals; by default one is drawn.
     strategy : Strategy, default GUIDED
-        The choices that make up the search; `PAPER` follows the paper to the letter.
+        The choices that make up the search. `PAPER` follows the paper's equations; failed trials,
+        and whatever else the paper leaves open, are handled as in the default.
     n_calibration : int, optional
         The number of calibration examples, for evaluations that do not bring their losses. By
         default it is what `create_study` was told, or else the number of validation examples.
