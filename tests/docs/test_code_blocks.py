@@ -22,13 +22,25 @@ def test_code_of_a_page_runs_in_order(page, tmp_path, monkeypatch, capsys):
     namespace = {"__name__": "page"}
     if page.name == "README.md":
         namespace |= readme_setup.prepare()
+    printed = ""
     for block in blocks_of(page):
         assert block.language in _KNOWN, f"line {block.line}: fences name one of {_KNOWN}"
-        if block.language in ("python", "setup"):
+        if block.is_output:
+            where = f"{name_of(page)}:{block.line}"
+            assert _shows(block.code, printed), f"{where}: this is printed now:\n{printed}"
+        elif block.language in ("python", "setup"):
             _run_python(page, block, namespace)
+            printed = "".join(capsys.readouterr())
         elif block.language == "bash":
-            for command in shell_lines(block.code):
-                _run_command(f"{name_of(page)}:{block.line}", command)
+            commands = shell_lines(block.code)
+            where = f"{name_of(page)}:{block.line}"
+            printed = "".join(_run_command(where, command) for command in commands)
+
+
+def test_a_block_shows_what_was_printed_in_any_lines_and_with_parts_left_out():
+    printed = "Chosen: {'a': 1, 'b': 2}\n2 of 3 passed.\n"
+    assert _shows("Chosen: {'a': 1, ...}\n2 of\n3 passed.\n", printed)
+    assert not _shows("Chosen: {'a': 1, ...}\n1 of 3 passed.\n", printed)
 
 
 def test_start_page_certifies_in_under_25_lines():
@@ -43,6 +55,12 @@ def test_a_block_may_stand_in_a_list_and_a_setup_is_hidden(tmp_path):
         ("setup", "a = 1\n", 2),
         ("python", "b = a\n", 8),
     ]
+
+
+def _shows(shown: str, printed: str) -> bool:
+    """Whether a text was printed; its lines may break elsewhere, and ... leaves something out."""
+    parts = (re.escape(part) for part in " ".join(shown.split()).split("..."))
+    return re.search(".*".join(parts), " ".join(printed.split())) is not None
 
 
 def _run_python(page, block: Block, namespace: dict) -> None:
@@ -62,7 +80,8 @@ def _experimental() -> type[Warning]:
     return ExperimentalWarning
 
 
-def _run_command(where: str, command: str) -> None:
+def _run_command(where: str, command: str) -> str:
+    """Run a command, or check that it is one; return what it printed."""
     words = shlex.split(command, comments=True)
     if words[0] == "make":
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -78,5 +97,7 @@ def _run_command(where: str, command: str) -> None:
         arguments = [words[1], "--help"] if words[1] in _LONG_RUNNING else words[1:]
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == 0, f"{where}: {command}\n{result.output}"
+        return result.output
     else:
         pytest.fail(f"{where}: {words[0]!r} is a command that this test does not know")
+    return ""
