@@ -2,18 +2,24 @@
 
 Precision of at least 75 % with confidence 90 %, and the best recall. Both calls are shown; time,
 threshold, and precision and recall on unseen people come from this one run. MAPIE calibrates on all
-the data that riskpilot splits into validation and calibration. Needs MAPIE:
-``pip install 'riskpilot[bench]'``, then ``python examples/mapie_side_by_side.py``.
+the data that riskpilot splits into validation and calibration. Needs MAPIE: in a clone of riskpilot
+``pip install '.[bench]'``, then ``python examples/mapie_side_by_side.py``.
 """
 
 import time
 
 import numpy as np
-from mapie.risk_control import BinaryClassificationController
 from sklearn.ensemble import RandomForestClassifier
 
 import riskpilot as rp
 from riskpilot.datasets import load_adult
+
+try:
+    from mapie.risk_control import BinaryClassificationController
+except ModuleNotFoundError as error:
+    raise SystemExit(
+        f"This example needs MAPIE ({error}). In a clone of riskpilot: pip install '.[bench]'"
+    ) from None
 
 adult = load_adult()
 order = np.random.default_rng(0).permutation(len(adult.label))

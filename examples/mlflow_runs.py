@@ -1,17 +1,24 @@
 """Every trial as a run in MLflow, and the certificate of the choice in a run of its own.
 
 Shows: a callback, which sees validation numbers only; MLflow's own store in a SQLite file, so that
-no server is needed. Takes about ten seconds: ``python examples/mlflow_runs.py``, then
-``mlflow ui --backend-store-uri sqlite:///mlflow.db`` with all of MLflow installed.
+no server is needed. Needs MLflow: in a clone of riskpilot ``pip install '.[mlflow]'``. Takes about
+ten seconds: ``python examples/mlflow_runs.py``, then ``mlflow ui --backend-store-uri
+sqlite:///mlflow.db`` with all of MLflow installed.
 """
 
 import logging
 
-import mlflow
 import numpy as np
 import optuna
 
 import riskpilot as rp
+
+try:
+    import mlflow
+except ModuleNotFoundError as error:
+    raise SystemExit(
+        f"This example needs MLflow ({error}). In a clone of riskpilot: pip install '.[mlflow]'"
+    ) from None
 
 logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells of every table that it makes
 optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -113,10 +113,10 @@ def test_what_is_not_installed_is_named_and_the_rest_runs(tmp_path, monkeypatch,
     methods = ["uniform", "ehvi", "parego"]
     run(["synthetic"], methods, seeds=1, splits=2, out=tmp_path, quick=True, jobs=1)
     told = " ".join(capsys.readouterr().err.split())
-    assert "ehvi is left out. The method 'ehvi' needs botorch: pip install 'risk" in told
-    assert "[baselines]'." in told
+    assert "ehvi is left out. The method 'ehvi' needs botorch. In a clone of riskpilot" in told
+    assert "pip install '.[baselines]'." in told
     assert "parego is left out. The method 'parego' needs smac" in told
-    assert "They need matplotlib: pip install 'riskpilot[bench]'." in told
+    assert "They need matplotlib. In a clone of riskpilot: pip install '.[bench]'." in told
     assert (tmp_path / "README.md").exists()
     assert not (tmp_path / "figures").exists()
     with pytest.raises(TableError, match=r"none is. The method guided needs no extra"):

@@ -402,7 +402,7 @@ def test_command_names_the_extra_that_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "riskpilot.live", None)
     done = CliRunner().invoke(app, ["live", str(tmp_path / "study.db")])
     assert done.exit_code == 2
-    assert "pip install 'riskpilot[live]'" in " ".join(done.stderr.split())
+    assert "pip install '.[live]'" in " ".join(done.stderr.split())
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

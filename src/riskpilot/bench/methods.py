@@ -175,8 +175,8 @@ def installed(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         gone = [package for package in NEEDS.get(name, ()) if find_spec(package) is None]
         if gone:
             lacking[name] = (
-                f"The method {name!r} needs {' and '.join(gone)}: "
-                f"pip install 'riskpilot[baselines]'."
+                f"The method {name!r} needs {' and '.join(gone)}. In a clone of riskpilot: "
+                f"pip install '.[baselines]'."
             )
     return [name for name in names if name not in lacking], lacking
 

@@ -150,8 +150,8 @@ def _drawn(results: Results, folder: Path) -> Sequence[Path]:
     """Draw the figures, or say that they are left out where matplotlib is not installed."""
     if find_spec("matplotlib") is None:
         Console(stderr=True).print(
-            "[yellow]The figures are left out.[/yellow] They need matplotlib: "
-            r"pip install 'riskpilot\[bench]'."
+            "[yellow]The figures are left out.[/yellow] They need matplotlib. In a clone of "
+            r"riskpilot: pip install '.\[bench]'."
         )
         return []
     # Only who draws loads matplotlib.

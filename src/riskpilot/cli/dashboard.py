@@ -28,7 +28,7 @@ def dashboard(
     except ImportError as error:
         raise StudyError(
             f"This command needs optuna-dashboard, which is not installed ({error}). "
-            f"Install it: pip install 'riskpilot[dashboard]'."
+            f"Install it, in a clone of riskpilot: pip install '.[dashboard]'."
         ) from error
 
     def say_where(server: WSGIServer) -> None:

@@ -44,7 +44,7 @@ def live(
     except ImportError as error:
         raise StudyError(
             f"The live page needs Starlette and uvicorn, one of which is not installed ({error}). "
-            f"Install them: pip install 'riskpilot[live]'."
+            f"Install them, in a clone of riskpilot: pip install '.[live]'."
         ) from error
 
     def say_where(served: "Served") -> None:

@@ -71,7 +71,10 @@ def _cannot_write(path: Path, error: DrawingError) -> PlotError:
     """Make an error that names what is missing and the way to get it, where that is known."""
     words_of_error = str(error).lower()
     if "no module named" in words_of_error:
-        lacks = "the package kaleido is missing. Install it: pip install 'riskpilot[figures]'"
+        lacks = (
+            "the package kaleido is missing. Install it, in a clone of riskpilot: "
+            "pip install '.[figures]'"
+        )
     elif "chromenotfound" in words_of_error:
         lacks = (
             "kaleido finds no Chrome or Chromium. Install one (apt install chromium), or name it "

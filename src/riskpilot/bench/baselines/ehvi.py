@@ -1,4 +1,4 @@
-"""Expected hypervolume improvement by BoTorch (``pip install riskpilot[baselines]``)."""
+"""Expected hypervolume improvement by BoTorch, which the extra ``baselines`` brings."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""ParEGO by SMAC3 (``pip install riskpilot[baselines]``)."""
+"""ParEGO by SMAC3, which the extra ``baselines`` brings."""
 
 import tempfile
 import warnings
