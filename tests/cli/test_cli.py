@@ -361,6 +361,13 @@ def test_help_shows_examples(command: str) -> None:
     assert f"riskpilot {command}" in text
 
 
+def test_help_shows_no_type_behind_a_flag() -> None:
+    help_of = [CliRunner().invoke(app, [*words, "--help"]) for words in ([], ["select"], ["live"])]
+    assert all(result.exit_code == 0 for result in help_of)
+    assert not any("bool" in result.output.lower() for result in help_of)
+    assert "--json" in help_of[1].output
+
+
 def test_help_is_broken_where_the_terminal_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERMINAL_WIDTH", "80")

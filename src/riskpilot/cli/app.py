@@ -10,7 +10,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import riskpilot
 from riskpilot.cli import (
@@ -39,8 +39,20 @@ _TYPED = "riskpilot: what was typed"
 _UsageError: Any = typer.BadParameter.__base__
 
 
+class _Command(TyperCommand):
+    """A command whose help shows flags as what they are: they take no value."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the options and arguments."""
+        return _with_bare_flags(super().get_params(ctx))
+
+
 class _Commands(TyperGroup):
     """Says what is wrong with an input in one message, without a traceback or a password."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the options that stand before a command."""
+        return _with_bare_flags(super().get_params(ctx))
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run what was typed; output that nobody reads ends it with an exit code of its own."""
@@ -85,6 +97,14 @@ class _Commands(TyperGroup):
         raise typer.Exit(terminal.ExitCode.BAD_INPUT)
 
 
+def _with_bare_flags(parameters: list[Any]) -> list[Any]:
+    """Let the help show no type behind flags: Typer writes <bool>, as if one could be given."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
+
+
 def _has_broken_pipe(ended: BaseException) -> bool:
     """Tell whether a command ended because its output was closed: Rich and Typer exit with 1 then,
     which says something else here."""
@@ -123,8 +143,8 @@ class _App(typer.Typer):
         register = super().command
 
         def added(function: Any) -> Any:
-            text = _flowing(function.__doc__)
-            return register(*names, help=text, **settings)(logs.with_verbose(function))
+            known = {"cls": _Command, "help": _flowing(function.__doc__), **settings}
+            return register(*names, **known)(logs.with_verbose(function))
 
         return added
 

@@ -35,7 +35,7 @@ def save_figure(
         The height of a picture, in points; that of the figure by default.
     scale : float, default 2.0
         The number of pixels per point of a .png.
-    theme : {"light", "dark", "neutral"}, default "light"
+    theme : str, default "light"
         The paper that a picture is for. A page follows the colours that its reader prefers.
 
     Returns

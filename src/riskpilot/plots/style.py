@@ -41,7 +41,7 @@ def template(theme: str) -> go.layout.Template:
 
     Parameters
     ----------
-    theme : {"light", "dark", "neutral"}
+    theme : str
         The paper that the figure is for; "neutral" is legible on both.
 
     Returns
@@ -105,7 +105,7 @@ def with_theme(figure: go.Figure, theme: str) -> go.Figure:
     ----------
     figure : plotly.graph_objects.Figure
         A figure of riskpilot. It is not changed.
-    theme : {"light", "dark", "neutral"}
+    theme : str
         The paper that the copy is for; "neutral" is legible on both.
 
     Returns

@@ -83,7 +83,7 @@ def select_from_frame(
         Another seed makes another draw of the order in which bets see the calibration examples. A
         split is drawn from a seed other than 0. Where it is 0, the draw is that of the ledger, and
         a fresh one where the ledger has none.
-    ledger : str, Path or None, default "beside"
+    ledger : str or Path or None, default "beside"
         The file that counts the questions to this table. By default it lies beside a local file, or
         the files of a glob, and is named after it; frames and addresses have none. None keeps no
         count.

@@ -161,13 +161,13 @@ class RiskControlledSearch(WithPromise):
             The examples to train on, and to draw the other parts from.
         y : array-like of shape (n_samples,)
             Their labels.
-        X_val : array-like, optional
+        X_val : array-like of shape (n_validation, n_features), optional
             The examples on which configurations are compared.
-        y_val : array-like, optional
+        y_val : array-like of shape (n_validation,), optional
             Their labels.
-        X_cal : array-like, optional
+        X_cal : array-like of shape (n_calibration, n_features), optional
             The examples on which they are tested, which nothing else may have used.
-        y_cal : array-like, optional
+        y_cal : array-like of shape (n_calibration,), optional
             Their labels.
         **fit_params : dict
             Passed on to the ``fit`` of the estimator.

@@ -60,10 +60,10 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
     validation_size : float, default 1 / 3
         The share of the data that compares thresholds, as `split_labelled` recommends; the rest
         calibrates. None is needed with ``order="monotone"``.
-    order : "searched" or "monotone", default "searched"
-        How the testing order is found. "monotone" is for one threshold and metrics that can only
-        grow along it, such as false_positive_rate as the threshold falls: the order from safe to
-        risky is then known, and all of the data tests.
+    order : str, default "searched"
+        "searched" or "monotone": how the testing order is found. "monotone" is for one threshold
+        and metrics that can only grow along it, such as false_positive_rate as the threshold falls:
+        the order from safe to risky is then known, and all of the data tests.
     random_state : int, RandomState instance or None, default None
         The seed of the split.
 
@@ -132,9 +132,9 @@ class RiskControlledThreshold(ClassifierMixin, WithPromise):  # type: ignore[mis
             The examples. A part of them compares thresholds, the others test them.
         y : array-like of shape (n_samples,)
             Their labels.
-        X_val : array-like, optional
+        X_val : array-like of shape (n_validation, n_features), optional
             Examples that compare thresholds; all of ``X`` then tests them.
-        y_val : array-like, optional
+        y_val : array-like of shape (n_validation,), optional
             Their labels.
 
         Returns

@@ -75,13 +75,14 @@ def create_study(
     seed : int, optional
         The same seed gives the same search. One is drawn by default.
     safe : mapping of str to values, optional
-        A configuration known to keep the risks low; it is evaluated first, and makes a run that
-        certifies nothing rare. Each value is one that its parameter can take: a number inside its
-        range and on its steps (a text or a truth value is none; 2.0 is the whole number 2), or one
-        of the choices. What an evaluation says of its ranges is known when it runs; its trial then
-        fails with a `StudyError`, and the study stays usable. A value outside the range is refused
-        because the search would take what it shows for what the end of the range is like. Where a
-        study is continued, nothing is queued.
+        A configuration that is known to keep the risks low. It is evaluated first, and with it a
+        run seldom certifies nothing. Each value is one that its parameter can take: one of the
+        choices, or a number inside the range and on its steps. A text or a truth value is no
+        number; 2.0 is the whole number 2. An evaluation names its ranges only when it runs, so that
+        a value that does not fit is found then: the first trial fails with a `StudyError`, and the
+        study stays usable. A value outside the range does not fit because the search would take
+        its losses for those at the end of the range. A study that is continued does not evaluate
+        it again.
     n_calibration : int, optional
         How many calibration examples there will be, for evaluations that do not bring their
         losses. By default the search takes it to be the number of validation examples.

@@ -71,11 +71,12 @@ def objective(
         trial.
     calibration_ids : sequence or array, optional
         The ids of the calibration examples likewise, none of which may be a validation example.
-    on_error : {"raise", "record"}, default "raise"
-        What follows when an evaluation raises, returns losses that cannot be used, or suggests no
-        parameter although a configuration was queued for it or all other evaluations have some. The
-        trial fails and keeps the error; "raise" then raises it, as Optuna does, so that a mistake
-        in the code shows at once, and "record" goes on with the next trial.
+    on_error : str, default "raise"
+        "raise" or "record": what follows when an evaluation raises, returns losses that cannot be
+        used, or suggests no parameter although a configuration was queued for it or all other
+        evaluations have some. The trial fails and keeps the error; "raise" then raises it, as
+        Optuna does, so that a mistake in the code shows at once, and "record" goes on with the next
+        trial.
     time_limit : float, optional
         Seconds after which an evaluation is given up; its trial fails, and the study goes on. The
         evaluation then runs in a thread of its own that is asked to stop: Python code does at its

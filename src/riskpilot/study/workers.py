@@ -66,7 +66,7 @@ def work(
     ----------
     evaluate : callable
         A function of a trial that returns an `Evaluation`, as for `objective`.
-    storage : str, Path or BaseStorage
+    storage : str or Path or BaseStorage
         Where the study is: an address, a SQLite or journal file, or an Optuna storage.
     study_name : str, optional
         The name of the study; it may be left out where the storage holds only one.

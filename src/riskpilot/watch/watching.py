@@ -250,7 +250,7 @@ class Watch:
 
         Parameters
         ----------
-        place : str, Path or optuna.Study
+        place : str or Path or optuna.Study
             A file; or a study, or the address of a storage with one study, whose attributes then
             keep it.
 
@@ -275,7 +275,7 @@ class Watch:
 
         Parameters
         ----------
-        place : str, Path or optuna.Study
+        place : str or Path or optuna.Study
             Where it was saved.
 
         Returns
@@ -308,7 +308,7 @@ class Watch:
 
         Parameters
         ----------
-        place : str, Path or optuna.Study
+        place : str or Path or optuna.Study
             Where the watch lies, or will lie.
         certificate : Certificate, str or Path, optional
             The certificate that is watched. It is needed to begin; later on it must be the same.
