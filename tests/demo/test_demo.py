@@ -119,4 +119,4 @@ def test_no_lesson_is_drawn_from_draws_that_show_none() -> None:
     same = {name: Habit(broken=0.0, gap=0.05, chosen=1.0) for name in ("usual", "riskpilot")}
     assert "show no difference" in _moral(same, 0.1)
     usual = {**same, "usual": Habit(broken=0.4, gap=0.05, chosen=1.0)}
-    assert _moral(usual, 0.1).startswith("The 40.0 % are")
+    assert "broke the limit in 40.0 % of the draws" in _moral(usual, 0.1)

@@ -16,8 +16,8 @@ def test_the_headline_is_a_statement_of_confidence_and_the_sentence_names_its_gu
     page = text(scenes.thresholds(), tmp_path).replace("\N{NO-BREAK SPACE}", " ")
     assert "<h1>With 90 % confidence, error is at or below 10 % on new data</h1>" in page
     assert (
-        "certifies one that breaks a limit with probability at most 10 %, over the draw of "
-        "validation and calibration data" in page
+        "In at most 10 % of all draws of validation and calibration data does this procedure "
+        "choose a configuration that breaks a limit." in page
     )
     assert "handed_over is 0.4838 on validation data; nothing is promised of it" in page
     assert "limit is kept" not in page
@@ -79,11 +79,27 @@ def counted(problem, errors, n):
     )
 
 
+def test_words_write_numbers_of_the_choice_with_six_digits_and_the_certificate_all(tmp_path):
+    rng = np.random.default_rng(0)
+    error, cost = rng.random((1, 4_000)) < 0.05, np.ones(1)
+    selection = rp.select_from_losses(
+        rp.Problem([rp.Risk("error", 0.1)], minimize="cost"),
+        validation={"error": error[:, :2_000], "cost": cost},
+        calibration={"error": error[:, 2_000:]},
+        configs=[{"rate": 0.6055879974838839}],
+    )
+    page = text(selection, tmp_path)
+    before, after = page.split("How to check it")
+    assert "here {&#x27;rate&#x27;: 0.605588}, has error" in before
+    assert "&#x27;rate&#x27;: 0.60558799" not in before
+    assert "0.6055879974838839" in after
+
+
 def test_no_promise_is_rounded_to_the_unsafe_side(tmp_path):
     above = rp.Problem([rp.Risk("error", 0.10004)], minimize="cost", delta=0.00012345)
     page = text(counted(above, 1_000_200_000, 10**10), tmp_path).replace("\N{NO-BREAK SPACE}", " ")
     assert "<h1>With 99.987655 % confidence, error is at or below 10.004 % on new data" in page
-    assert "with probability at most 0.012345 %, over" in page
+    assert "In at most 0.012345 % of all draws" in page
     assert "<dt>limit</dt><dd>10.004 %</dd>" in page
     assert "<dt>upper bound</dt><dd>10.004 %</dd>" in page  # and not 10.01 %
     below = rp.Problem([rp.Risk("accuracy", at_least=0.89996)], minimize="cost")

@@ -17,7 +17,7 @@ from riskpilot.cli.options import (
     examples,
 )
 from riskpilot.cli.outputs import RENEWED, check_outputs
-from riskpilot.guarantee import config_in_words
+from riskpilot.guarantee import config_in_words, with_short_numbers
 from riskpilot.study import (
     Calibration,
     FileColumns,
@@ -105,7 +105,7 @@ def calibrate(
         _show(console, calibration)
         terminal.show_verdict(console, f"{verdict}\n{calibration.message}", good=code == 0)
         if selection is not None and selection.config is not None:
-            terminal.say(console, selection.message)
+            terminal.say(console, with_short_numbers(selection.message, selection.config))
         written = selection is not None
         terminal.show_files(console, {"certificate": out, "report": report} if written else {})
     raise typer.Exit(code)

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from riskpilot.cli import terminal
 from riskpilot.cli.options import examples
+from riskpilot.cli.select import show_message
 from riskpilot.guarantee import config_in_words, plan_calibration
 from riskpilot.study import expected_in_words, outlook_of
 
@@ -64,7 +65,7 @@ def demo(
         habits = compare(found, setting, seed=seed, after_each=lambda: bar.advance(again))
     files = write(found, out)
     _show_trials(console, found)
-    terminal.show_verdict(console, found.selection.message, good=found.selection.config is not None)
+    show_message(console, found.selection)
     terminal.say(console)
     _show_held_out(console, found, setting.calibration)
     _show_habits(console, habits, setting.draws)
@@ -139,14 +140,15 @@ def _moral(habits: "dict[str, Habit]", delta: float) -> str:
     if habits["usual"].broken <= habits["riskpilot"].broken:
         return (
             f"So few draws show no difference: both ways kept the limit about as often. riskpilot "
-            f"promises to break it in at most {100 * delta:g} %, and the other way promises "
-            f"nothing; the demo without --quick draws often enough to show that.\n"
+            f"promises to break it in at most {100 * delta:g} % of the draws, and the other way "
+            f"promises nothing; the demo without --quick draws often enough to show that.\n"
         )
     return (
-        f"The {100 * habits['usual'].broken:.1f} % are what it means to trust a number on which "
-        f"one has chosen. The people that neither training nor search has seen stand in for the "
-        f"world here: the limit is broken where their error is above it. riskpilot promises at "
-        f"most {100 * delta:g} %, and broke it in {100 * habits['riskpilot'].broken:.1f} %.\n"
+        f"Trusting the number by which one chose broke the limit in "
+        f"{100 * habits['usual'].broken:.1f} % of the draws. riskpilot promises to break it in at "
+        f"most {100 * delta:g} %, and broke it in {100 * habits['riskpilot'].broken:.1f} %. The "
+        f"people that neither training nor search has seen stand in for the world here: the limit "
+        f"is broken where their error is above it.\n"
     )
 
 

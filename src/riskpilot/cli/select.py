@@ -26,7 +26,7 @@ from riskpilot.cli.options import (
 )
 from riskpilot.cli.outputs import RENEWED, check_outputs
 from riskpilot.errors import ProblemError
-from riskpilot.guarantee import Procedure, config_in_words, p_in_words
+from riskpilot.guarantee import Procedure, config_in_words, p_in_words, with_short_numbers
 from riskpilot.problem import Problem
 from riskpilot.selection import (
     Selection,
@@ -160,10 +160,16 @@ def finish(selection: Selection, out: Path | None, report: Path | None, *, as_js
     else:
         console = terminal.output()
         show_candidates(console, selection)
-        terminal.show_verdict(console, selection.message, good=selection.config is not None)
+        show_message(console, selection)
         terminal.show_files(console, {"certificate": out, "report": report})
     if selection.config is None:
         raise typer.Exit(terminal.ExitCode.NOTHING_CERTIFIED)
+
+
+def show_message(console: Console, selection: Selection) -> None:
+    """Show the verdict; numbers of the configuration have six digits, and files have them all."""
+    words = with_short_numbers(selection.message, selection.candidates[selection.closest])
+    terminal.show_verdict(console, words, good=selection.config is not None)
 
 
 def _columns(path: str, config: str, example: str | None, split: str | None) -> dict[str, Any]:

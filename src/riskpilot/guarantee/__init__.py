@@ -1,6 +1,11 @@
 """From validation losses to a frozen test, and from calibration losses to a certificate."""
 
-from riskpilot.guarantee.background import Background, SearchOutline, config_in_words
+from riskpilot.guarantee.background import (
+    Background,
+    SearchOutline,
+    config_in_words,
+    with_short_numbers,
+)
 from riskpilot.guarantee.bounds import upper_bounds
 from riskpilot.guarantee.certificate import Certificate, check_certificate, issue
 from riskpilot.guarantee.certificate_shape import (
@@ -140,4 +145,5 @@ __all__ = [
     "steering_family",
     "unit_risk",
     "upper_bounds",
+    "with_short_numbers",
 ]

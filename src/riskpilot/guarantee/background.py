@@ -73,3 +73,17 @@ def config_in_words(config: Mapping[str, Any], longest: int | None = None) -> st
         for name, value in config.items()
     )
     return line if longest is None or len(line) <= longest else line[: longest - 1] + "…"
+
+
+def with_short_numbers(words: str, config: Mapping[str, Any]) -> str:
+    """Write a configuration that stands in words with six digits, for people; files keep them all.
+
+    >>> config = {"reg": 0.6055879974838839, "layers": 3}
+    >>> with_short_numbers(f"Chosen: {config}", config)
+    "Chosen: {'reg': 0.605588, 'layers': 3}"
+    """
+    short = {
+        name: float(f"{value:.6g}") if isinstance(value, float) else value
+        for name, value in config.items()
+    }
+    return words.replace(str(dict(config)), str(short))

@@ -6,7 +6,7 @@ from pathlib import Path
 from riskpilot.plots import sections, web_page, write_page
 from riskpilot.selection.report.figures import figures_of
 from riskpilot.selection.report.parts import choice, how_to_check, ledger_of_uses, not_covered
-from riskpilot.selection.report.sentences import escaped, headline, limits, sentence
+from riskpilot.selection.report.sentences import escaped, headline, limits, sentence, short
 from riskpilot.selection.report.trials import table_of_trials
 from riskpilot.selection.verdict import Selection
 
@@ -31,7 +31,7 @@ def _page(selection: Selection) -> str:
 <p class="verdict">{"✓ Certified" if certified else "✗ Nothing could be certified"}</p>
 <h1>{escaped(headline(selection))}</h1>
 <div class="promise"><p>{escaped(sentence(selection))}</p>
-<p>{escaped(certificate.promise)}</p></div>
+<p>{escaped(short(selection, certificate.promise))}</p></div>
 </header>
 <main>
 {choice(selection)}

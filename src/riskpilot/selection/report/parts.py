@@ -15,6 +15,7 @@ from riskpilot.selection.report.sentences import (
     limit_amount,
     percent,
     plain,
+    short,
 )
 from riskpilot.selection.verdict import Selection
 from riskpilot.selection.words import ended_rows, examples_behind, first_examples
@@ -38,7 +39,8 @@ def choice(selection: Selection) -> str:
     ]
     for i, risk in enumerate(plan.problem.risks):
         cards.append(_risk_card(selection, i, risk, float(bounds[i])))
-    reason = "" if certified else f'<pre class="wrapped">{escaped(selection.message)}</pre>'
+    words = short(selection, selection.message)
+    reason = "" if certified else f'<pre class="wrapped">{escaped(words)}</pre>'
     return (
         f"<h2>The {'choice' if certified else 'closest candidate'}, and its risks "
         f'against the limits</h2><div class="cards">{"".join(cards)}</div>'

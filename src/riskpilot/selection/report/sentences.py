@@ -6,7 +6,7 @@ from typing import Any
 
 from riskpilot import common
 from riskpilot.common import bound_in_words, exact, on_its_side
-from riskpilot.guarantee import groups_in_words
+from riskpilot.guarantee import groups_in_words, with_short_numbers
 from riskpilot.problem import Risk
 from riskpilot.selection.verdict import Selection
 
@@ -27,9 +27,9 @@ def sentence(selection: Selection) -> str:
             f"{limits(selection)} with the certainty that was asked for, {certainty(selection)}."
         )
     return (
-        f"The procedure that chose this configuration certifies one that breaks a limit with "
-        f"probability at most {percent(problem.delta)}, over the draw of validation and "
-        f"calibration data. New data must come from the same distribution."
+        f"In at most {percent(problem.delta)} of all draws of validation and calibration data does "
+        f"this procedure choose a configuration that breaks a limit. New data must come from the "
+        f"same distribution."
         f"{groups_in_words(selection.plan.groups)} {problem.minimize} is "
         f"{selection.plan.free[selection.closest]:.4g} on validation data; nothing is promised "
         f"of it."
@@ -42,6 +42,11 @@ def limits(selection: Selection, verb: str = "") -> str:
         risk.says(partial(limit_amount, risk), f"{verb}at or below", f"{verb}at or above")
         for risk in selection.plan.problem.risks
     )
+
+
+def short(selection: Selection, words: str) -> str:
+    """Write numbers of the configuration that the page is about with six digits."""
+    return with_short_numbers(words, selection.candidates[selection.closest])
 
 
 def plain(value: Any) -> str:
