@@ -11,6 +11,7 @@ import riskpilot as rp
 from riskpilot import plots
 from riskpilot.errors import PlotError
 from riskpilot.plots import drawing
+from riskpilot.plots.points import places_of_numbers
 from tests.pictures import browser, scenes
 
 
@@ -41,6 +42,31 @@ def test_trade_off_of_a_search_shows_every_part_of_the_paper_picture(search):
 def test_trade_off_numbers_the_tested_in_testing_order(search):
     texts = [t for trace in search.figure().data for t in (trace.text or ()) if str(t).isdigit()]
     assert sorted(map(int, texts)) == list(range(1, len(search.candidates) + 1))
+
+
+def test_no_number_hides_another_one_or_a_point():
+    points = np.array([[0.5, 0.5], [0.51, 0.5], [0.51, 0.52], [0.9, 0.1], [0.9, 0.1]])
+    places = places_of_numbers(
+        points, {8: 0, 9: 1, 10: 2, 11: 3, 12: 4}, (400.0, 400.0), np.full(5, 6.0)
+    )
+    assert places[8] != "top right"  # other points are there
+    assert places[11] == "top right"
+    assert places[12] != places[11]  # at the same place, on another side
+    line = np.linspace(0, 1, 60)
+    crowd = np.column_stack([np.repeat(line, 60), np.tile(line, 60)])
+    assert places_of_numbers(crowd, {1: 1830}, (400.0, 400.0), np.full(3600, 6.0)) == {}
+
+
+def test_long_names_of_configurations_are_in_labels_and_not_beside_the_axis():
+    selection = scenes.two_risks(n=30)
+    chosen = selection.certificate.chosen
+    long = [{**config, "prompt": "answer in one short sentence"} for config in selection.candidates]
+    figure = plots.risk_bounds(selection.plan, selection.result, chosen, long)
+    marks = [name for trace in figure.data if trace.y and trace.y[0] for name in trace.y]
+    assert all("prompt" not in name for name in marks)
+    assert f"<b>{chosen + 1} ★</b>" in marks
+    assert any("prompt=answer" in text for trace in figure.data for text in trace.text or ())
+    assert figure.layout.yaxis.type == figure.layout.yaxis2.type == "category"
 
 
 def test_each_of_several_risks_has_a_panel_with_its_limit():

@@ -9,10 +9,11 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from riskpilot.common import bound_in_words, exact, how_many
-from riskpilot.guarantee import TestPlan, TestResult, p_in_words, upper_bounds
+from riskpilot.guarantee import TestPlan, TestResult, config_in_words, p_in_words, upper_bounds
 from riskpilot.plots.points import config_label, escaped
 from riskpilot.plots.style import GREEN, GREY, LIMIT_LINE, RED, SKY, styled
 
+_LONGEST = 34  # letters: a longer name of a configuration would be cut to where all begin alike
 _SMALLEST = 1e-12  # smaller p-values are drawn here: the eye asks how they compare with delta
 
 
@@ -135,7 +136,8 @@ def risk_bounds(
     shown = list(shown_positions(result, chosen) if positions is None else positions)
     bounds = upper_bounds(plan, result, shown)
     risks = plan.problem.risks
-    names = [_name(configs, position, position == chosen) for position in shown]
+    named = _has_room([configs[position] for position in shown] if len(configs) else ())
+    names = [_name(configs if named else (), at, at == chosen) for at in shown]
     figure = make_subplots(rows=1, cols=len(risks), shared_yaxes=True, horizontal_spacing=0.04)
     for i, risk in enumerate(risks):
         place: dict[str, Any] = {"row": 1, "col": i + 1}
@@ -154,6 +156,7 @@ def risk_bounds(
                 text=[
                     f"{how_many(int(result.n[shown[j], i]), 'example')}<br>upper bound "
                     f"{bound_in_words(float(bounds[j, i]), up=True, limit=risk.limit)}"
+                    f"{'' if named else config_label(configs, shown[j], '<br>')}"
                     for j in kept
                 ],
                 hovertemplate=f"%{{y}}<br>{escaped(risk.title)} %{{x:.4g}} on "
@@ -179,16 +182,23 @@ def risk_bounds(
             key: dict[str, Any] = {"name": "limit", "mode": "lines", "line": LIMIT_LINE}
             figure.add_scatter(x=[None], y=[None], **key, **place)
         figure.update_xaxes(title_text=escaped(risk.title), row=1, col=i + 1)
-    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], gridcolor=f"{GREY}40")
+    order = {"type": "category", "categoryorder": "array", "categoryarray": names[::-1]}
+    figure.update_yaxes(order, gridcolor=f"{GREY}40")
+    figure.update_yaxes(title_text=None if named else "number in the test", col=1)
     short = [f"{position + 1}{' ★' if position == chosen else ''}" for position in shown]
     figure.update_layout(meta={"short_names": short})  # where there is no room for the others
     title = "Risks on calibration data, with upper bounds"
     return styled(figure, title, height=220 + 34 * len(shown))
 
 
+def _has_room(configs: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether the names of configurations fit beside the panels."""
+    return len(configs) > 0 and all(len(config_in_words(one)) <= _LONGEST for one in configs)
+
+
 def _name(configs: Sequence[Mapping[str, Any]], position: int, chosen: bool) -> str:
     """Write the label of a candidate on an axis; the choice has a star."""
-    text = f"{position + 1}{config_label(configs, position, '  ', longest=34)}"
+    text = f"{position + 1}{config_label(configs, position, '  ')}"
     return f"<b>{text} ★</b>" if chosen else text
 
 

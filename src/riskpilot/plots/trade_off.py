@@ -22,12 +22,16 @@ from riskpilot.plots.points import (
     escaped,
     hover_labels,
     kept,
+    places_of_numbers,
     validation_points,
 )
 from riskpilot.plots.style import BLUE, GREEN, GREY, LIMIT_LINE, ORANGE, REGION_SHADE, SKY, styled
 from riskpilot.problem import Problem, Risk
 
-_NUMBERS = 12  # how many positions of the test are written out: more would hide each other
+_NUMBERS = 12  # how many positions of the test are written out of many, and up to how many all are
+_ALL = 20
+_RING, _STAR = 6.0, 9.0  # pixels: how far the marks reach around what was tested, and chosen
+_WIDTH, _HEIGHT = 900.0, 390.0  # pixels: what panels that stand side by side share on a wide page
 
 
 @dataclass(frozen=True)
@@ -187,7 +191,7 @@ def risk_plane(
     )
     bar = {"title": {"text": escaped(problem.minimize)}, "thickness": 14}
     figure.update_layout(coloraxis={"colorscale": "Cividis", "colorbar": bar})
-    _draw_tested(figure, tested, values[:, 0], values[:, 1], {}, show=True)
+    _draw_tested(figure, (one, other), tested, values[:, :2], {}, show=True)
     figure.update_xaxes(title_text=escaped(one.title), range=_window(values[:, 0], one))
     figure.update_yaxes(title_text=escaped(other.title), range=_window(values[:, 1], other))
     return styled(figure, "Both risks at once, on validation data")
@@ -229,7 +233,9 @@ def _draw_panel(figure: go.Figure, scene: _Scene, i: int) -> None:
         )
     _draw_evaluated(figure, scene, i, place)
     if scene.tested is not None:
-        _draw_tested(figure, scene.tested, x, y, place, show)
+        width = _WIDTH / len(scene.problem.risks)
+        points = np.column_stack([x, y])
+        _draw_tested(figure, (risk, None), scene.tested, points, place, show, width)
     if scene.search is not None and np.isfinite(scene.search.reference[i]):
         figure.add_scatter(
             x=[scene.search.reference[i]],
@@ -282,15 +288,26 @@ def _draw_evaluated(figure: go.Figure, scene: _Scene, i: int, place: dict[str, A
 
 def _draw_tested(
     figure: go.Figure,
+    axes: tuple[Risk, Risk | None],
     tested: _Tested,
-    x: FloatArray,
-    y: FloatArray,
+    points: FloatArray,
     place: dict[str, Any],
     show: bool,
+    width: float = _WIDTH,
 ) -> None:
-    """Draw rings around what was tested, and a star on the choice."""
+    """Draw rings around what was tested, and a star on the choice.
+
+    ``axes``: the risks across and up, None for the free objective; ``points``: shape (n, 2).
+    """
     order = np.array(tested.order, dtype=int)
-    numbers = _numbers(tested)
+    x, y = points.T
+    low, high = np.array([_window(x, axes[0]), _window(y, axes[1])]).T
+    rows = {position + 1: tested.order[position] for position in _numbers(tested)}
+    reach = np.full(len(points), _RING)
+    if tested.chosen is not None:
+        reach[tested.order[tested.chosen]] = _STAR
+    shares = (points - low) / (high - low)
+    numbers = places_of_numbers(shares, rows, (width, _HEIGHT), reach)
     for name, mask, colour, symbol in (
         ("certified", tested.passed, GREEN, "circle-open"),
         ("tested, not certified", ~tested.passed, SKY, "square-open"),
@@ -302,8 +319,8 @@ def _draw_tested(
             name=name,
             legendgroup=name,
             mode="markers+text",
-            text=[str(p + 1) if p in numbers else "" for p in positions],
-            textposition="top right",
+            text=[str(p + 1) if p + 1 in numbers else "" for p in positions],
+            textposition=[numbers.get(int(p) + 1, "top right") for p in positions],
             textfont={"size": 11},
             cliponaxis=False,  # numbers at the edge are whole
             customdata=positions + 1,
@@ -340,21 +357,24 @@ def _key(
         figure.add_scatter(x=[None], y=[None], name=name, **style, **place)
 
 
-def _numbers(tested: _Tested) -> set[int]:
-    """Pick the positions of the test to write out: the first, the turning point, a few others."""
+def _numbers(tested: _Tested) -> list[int]:
+    """Pick the positions of the test to write out, the most important ones first.
+
+    These are the choice, the first one, the turning point, and a few others.
+    """
     n = len(tested.order)
-    if n <= _NUMBERS:
-        return set(range(n))
     turning = int(np.argmin(tested.passed)) if not tested.passed.all() else n - 1
-    spread = np.linspace(0, n - 1, _NUMBERS - 3).round().astype(int)
-    kept = [0, turning, n - 1] if tested.chosen is None else [0, tested.chosen, turning]
+    kept = [0, turning, n - 1] if tested.chosen is None else [tested.chosen, 0, turning]
+    spread = np.linspace(0, n - 1, min(n, _NUMBERS - 3)).round().astype(int)
     gap = max(n // (2 * _NUMBERS), 1)
     kept += [int(p) for p in spread if min(abs(int(p) - k) for k in kept) > gap]
-    return set(kept)
+    if n <= _ALL:
+        kept += range(n)
+    return list(dict.fromkeys(kept))
 
 
-def _window(x: FloatArray, risk: Risk) -> list[float]:
+def _window(x: FloatArray, risk: Risk | None) -> list[float]:
     """Find the range of an axis that shows all points and the limit, with a margin."""
-    known = np.append(x, [] if risk.limit is None else [risk.limit])
+    known = np.append(x, [] if risk is None or risk.limit is None else [risk.limit])
     margin = 0.06 * max(float(np.ptp(known)), 1e-9)
     return [float(known.min()) - margin, float(known.max()) + margin]

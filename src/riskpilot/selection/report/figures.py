@@ -21,8 +21,9 @@ def figures_of(selection: Selection) -> list[PageFigure]:
     shown = []
     if plan.n_validation:  # with a known order, validation data may say nothing of the risks
         words = (
-            "Every configuration on validation data. Numbers are positions in the test; rings and "
-            "squares mark what was tested. Around the dashed line the test is a close call."
+            "Every configuration on validation data. Numbers are positions in the test, as far as "
+            "there is room for them; rings and squares mark what was tested. Around the dashed "
+            "line the test is a close call."
         )
         plane = trade_off(plan, result, validation, chosen, background)
         shown.append(PageFigure("The trade-off", words, plane))

@@ -45,6 +45,7 @@ def table_of_trials(selection: Selection) -> str:
         '<section><h2>Every configuration</h2><div class="tools">'
         '<label>Search <input id="search" type="search" autocomplete="off" '
         'placeholder="such as: chosen"></label><span id="count" class="note" role="status">'
+        '</span><span id="more" class="note" hidden>Scroll the table sideways for more columns →'
         '</span></div><div class="wide" tabindex="0" role="region" '
         'aria-label="Every configuration"><table id="trials"><thead><tr>'
         f"{_head(selection, params)}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"

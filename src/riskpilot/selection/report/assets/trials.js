@@ -39,4 +39,11 @@
   };
   document.getElementById("search").addEventListener("input", (event) => filter(event.target.value));
   filter("");
+
+  const box = table.parentElement;
+  const showWidth = () => {
+    document.getElementById("more").hidden = box.scrollWidth <= box.clientWidth + 1;
+  };
+  window.addEventListener("resize", showWidth);
+  showWidth();
 })();
