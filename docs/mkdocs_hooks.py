@@ -13,6 +13,8 @@ from mkdocs.structure.files import File, Files
 
 _IMAGE = re.compile(r'<img alt="[^"]*" src="(?P<src>[^":]+\.(?:svg|png))"[^>]*/?>')
 _DRAWING = 'class="rp"'  # of a drawing that takes its colours from the page
+_WIDTH = re.compile(r'<svg[^>]* viewBox="0 0 (?P<width>[\d.]+)')
+_PANELS = 700  # points: a figure that is as wide has several panels side by side
 _CDN = re.compile(r"https://unpkg\.com/[^\"'`]+")
 
 
@@ -98,8 +100,12 @@ def on_page_content(html: str, page: Any, config: Any, **_: Any) -> str:
     def shown(match: re.Match[str]) -> str:
         path = docs / posixpath.normpath(posixpath.join(folder, match["src"]))
         text = path.read_text(encoding="utf-8") if path.suffix == ".svg" else ""
-        inside = _DRAWING in text
-        return f'<figure class="picture">{text}</figure>' if inside else _opens(match)
+        if _DRAWING in text:
+            return f'<figure class="picture">{text}</figure>'
+        width = _WIDTH.search(text)
+        has_panels = width is not None and float(width["width"]) >= _PANELS
+        opens = _opens(match)
+        return opens.replace('class="picture"', 'class="picture panels"') if has_panels else opens
 
     return _IMAGE.sub(shown, html)
 

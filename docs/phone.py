@@ -10,6 +10,7 @@ _CELL = re.compile(r"<td(?P<attributes>[^>]*)>(?P<words>.*?)(?=</td>)", re.S)
 _TAG = re.compile(r"<[^>]+>")
 WIDE = 3  # columns that do not fit side by side where one of them holds sentences
 LONG = 40  # letters of a cell that must break into lines
+SHORT = 28  # letters of cells that stay in one line beside names that break
 
 
 def with_labels(page: str) -> str:
@@ -19,11 +20,18 @@ def with_labels(page: str) -> str:
 
 def _table(match: re.Match[str]) -> str:
     names = [plain(head) for head in _HEAD.findall(match["inside"])]
-    longest = max((len(plain(cell["words"])) for cell in _CELL.finditer(match[0])), default=0)
+    rows = [
+        [len(plain(cell["words"])) for cell in _CELL.finditer(row)]
+        for row in _ROW.findall(match["inside"])
+    ]
+    longest = max((max(row) for row in rows if row), default=0)
+    beside = max((max(row[1:]) for row in rows if row[1:]), default=0)
     if len(names) < WIDE:
         return match[0]
     if longest < LONG:
         return f"<table data-numbers>{match['inside']}</table>"
+    if beside < SHORT:  # columns of numbers under long names
+        return f"<table data-numbers data-names>{match['inside']}</table>"
     inside = _ROW.sub(lambda row: _row(row[0], names), match["inside"])
     return f"<table data-cards>{inside}</table>"
 

@@ -150,9 +150,12 @@ def test_the_search_box_is_there_and_finds_a_name_on_pages_from_disk(site, chrom
 def test_rows_of_sentences_become_cards_and_columns_of_numbers_do_not():
     head = "<tr><th>claim</th><th>figure</th><th>command</th></tr>"
     row = "<tr><td>{}</td><td>2</td><td>3</td></tr>"
+    named = phone.with_labels(f"<table>{head}{row.format('a sentence ' * 5)}</table>")
+    assert named.startswith("<table data-numbers data-names>")  # a long name beside numbers
+    row = "<tr><td>1</td><td>{}</td><td>3</td></tr>"
     cards = phone.with_labels(f"<table>{head}{row.format('a sentence ' * 5)}</table>")
     assert cards.startswith("<table data-cards>")
-    assert '<td data-label="figure">2</td>' in cards
+    assert '<td data-label="claim">1</td>' in cards
     numbers = phone.with_labels(f"<table>{head}{row.format('1')}</table>")
     assert numbers.startswith("<table data-numbers>")
     assert "data-label" not in numbers
