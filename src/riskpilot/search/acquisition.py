@@ -41,9 +41,11 @@ _NEXT_TO = 0.01
 _LOWEST = 0.3
 # How far what is near tells whether there is a result, in the unit cube of one parameter.
 _REACH = 0.1
-# Where an evaluation is expected to gain less than this share of what free objectives differ by,
+# Where an evaluation is expected to gain less than this share of all that there may be to gain,
 # every so many go where nothing was evaluated: there may be a place that no surrogate knows of.
 _LITTLE, _LEAVE = 0.0005, 3
+# An improvement up to this share of all that there may be to gain is a rounding error.
+_ROUNDING = 1e-9
 # Expected improvements are means over so many draws from what surrogates leave likely.
 _DRAWS = 32
 # Among so many parameters it paid to go by what surrogates do not know, and among no others.
@@ -284,9 +286,10 @@ def _worth_of_result(
     reference = np.append(
         reference[:-1], reference[-1] + worth_of_anything(model, region, strategy)
     )
-    added_volume, floor = volume_added(
+    added_volume, largest = volume_added(
         strategy.front(model), reference, region, strategy.scale, lift
     )
+    floor = _ROUNDING * largest
     chance_of_news = novelty(model.observations) if strategy.avoid_repeats else _certain
 
     def improvement(at: FloatArray, at_means: FloatArray) -> FloatArray:
@@ -306,7 +309,8 @@ def _worth_of_result(
         if values.max() > floor:
             return values, expected
     values = improvement(x, means)
-    if may_leave and not daring and _is_turn_to_leave(model, strategy, float(values.max())):
+    is_used_up = values.max() < _LITTLE * largest
+    if may_leave and is_used_up and not daring and _is_turn_to_leave(model, strategy):
         return _elsewhere(model, region, x)
     if values.max() > floor and not daring:
         return values, lambda at: improvement(at, model.means(at))
@@ -321,16 +325,13 @@ def _worth_of_result(
     return _with_values(x, lambda at: _doubt(model, region, at))
 
 
-def _is_turn_to_leave(model: Model, strategy: Strategy, gain: float) -> bool:
-    """Tell whether the next evaluation goes elsewhere, as what surrogates know of is used up.
+def _is_turn_to_leave(model: Model, strategy: Strategy) -> bool:
+    """Tell whether it is the turn of an evaluation that leaves what surrogates know of.
 
-    ``gain``: by how much the best place is expected to improve the choice. Surrogates expect
-    high risks where nothing was evaluated, and so a search that has found one region in which
-    limits are kept would never look for another one.
+    They expect high risks where nothing was evaluated, and so a search that has found one region in
+    which limits are kept would never look for another one.
     """
-    if strategy.exploration == 0 or _turn(model) % _LEAVE != _LEAVE - 1:
-        return False
-    return gain < _LITTLE * float(np.ptp(model.observations.values[:, -1]))
+    return strategy.exploration > 0 and _turn(model) % _LEAVE == _LEAVE - 1
 
 
 def _elsewhere(model: Model, region: Sequence[Interval], x: FloatArray) -> tuple[FloatArray, Score]:

@@ -67,7 +67,8 @@ def volume_added(
 
     ``front`` and ``reference``: objectives, (n, c + 1) and (c + 1,); the mean is over what
     validation may be worth. The function takes points of shape (m, c + 1) and returns shape (m,).
-    Also returns the volume up to which an improvement is a rounding error.
+    Also returns the volume between the reference and the best of each objective on the front,
+    beside which improvements are large or small.
     """
     parts, largest = [], 0.0
     for weight, world in worlds(region):
@@ -82,4 +83,4 @@ def volume_added(
         total: FloatArray = np.sum(volumes, axis=0)
         return total
 
-    return added, 1e-9 * largest
+    return added, largest

@@ -233,7 +233,12 @@ class GuidedSampler(BaseSampler):
         encode = known.space.encode
         strategy = without_limits(self._strategy) if problem.has_open_limits else self._strategy
         scores, value = acquisition.score(
-            known.model, known.region, known.cover, strategy, known.cover_means, may_leave=True
+            known.model,
+            known.region,
+            known.cover,
+            strategy,
+            known.cover_means,
+            may_leave=not problem.has_open_limits,
         )
 
         def worth(points: FloatArray) -> FloatArray:
