@@ -38,10 +38,14 @@ def is_whole_column(source: Source, name: str) -> bool:
 
 def is_name_type(kind: str) -> bool:
     """Say whether the values of a type can name configurations, examples and groups."""
-    others = ("DATE", "UUID", "TIMESTAMP", "TIME")
     return (
-        is_numeric(kind) or kind == "VARCHAR" or kind.startswith("ENUM") or kind.startswith(others)
+        is_numeric(kind) or kind in ("VARCHAR", "UUID") or kind.startswith("ENUM") or is_time(kind)
     )
+
+
+def is_time(kind: str) -> bool:
+    """Say whether the values of a type are dates or times, with a zone or without."""
+    return kind.startswith(("DATE", "TIME"))
 
 
 def check_types(source: Source, columns: Columns, losses: Sequence[str], wanted: Wanted) -> None:
@@ -78,13 +82,41 @@ def name_cell(name: str) -> str:
 def named_by(source: Source, name: str) -> str:
     """Write in SQL a column that names configurations or examples, as it is.
 
-    Of floats, 0 and -0 are one name, which DuckDB writes in two ways, and NaN is none.
+    Of floats, 0 and -0 are one name, which DuckDB writes in two ways, and NaN is none. Dates and
+    times become their texts, because Python's own are less exact than DuckDB's; where they have a
+    zone, in UTC.
     """
     column, kind = identifier(name), source.types[name]
+    written = f"CAST({column} AS VARCHAR)"
+    if kind == "TIMESTAMP WITH TIME ZONE":
+        in_utc = f"CAST(make_timestamp(epoch_us({column})) AS VARCHAR) || '+00'"
+        return f"coalesce({in_utc}, {written})"  # infinity has no microseconds
+    if is_time(kind):
+        return written
+    if kind in ("HUGEINT", "UHUGEINT"):  # Parquet files would keep them as floats
+        return f"CAST({column} AS DECIMAL(38, 0))"
     if kind not in _FLOATS:
         return column
     zero = f"CAST(0 AS {kind})"
     return f"CASE WHEN isnan({column}) THEN NULL WHEN {column} = 0 THEN {zero} ELSE {column} END"
+
+
+def group_cell(source: Source, name: str) -> str:
+    """Write in SQL a column that names groups.
+
+    Of numbers that Python would round, the text keeps all digits: 1 and 1.50 become '1' and '1.5'.
+    """
+    column, kind = identifier(name), source.types[name]
+    if is_time(kind):
+        raise TableError(
+            f"{source.name!r}: the values of {name!r} must be texts or whole numbers to name "
+            f"groups, but their type is {kind}. Write each as a text, such as '2024-01'."
+        )
+    written = f"CAST({column} AS VARCHAR)"
+    if kind.startswith("DECIMAL"):
+        shorter = f"regexp_replace({written}, '([.][0-9]*[1-9])0+$', '\\1')"
+        return f"regexp_replace({shorter}, '[.]0+$', '')"
+    return written if kind in ("HUGEINT", "UHUGEINT") else column
 
 
 def cell(source: Source, name: str, *, turned: bool = False) -> str:

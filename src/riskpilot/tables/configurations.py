@@ -68,6 +68,7 @@ def read_configurations(
                     f"{file!r}: every row needs its configuration, but a field of the column "
                     f"{name} is empty. Write a JSON object or a label there."
                 )
+    _check_told_apart(file, columns, cells)
     as_written = _written_otherwise(columns, cells)
     parsed = {key: _config(columns, values, texts, as_written) for key, values in cells}
     texts_of = {key: json.dumps(config, sort_keys=True) for key, config in parsed.items()}
@@ -78,6 +79,23 @@ def read_configurations(
         plain_configs([by_text[label] for label in ranked], TableError),
         {key: rank[label] for key, label in texts_of.items()},
     )
+
+
+def _check_told_apart(
+    file: str, columns: Sequence[str], cells: Sequence[tuple[Key, tuple[Any, ...]]]
+) -> None:
+    """Refuse decimal numbers of a column that are one number in double precision."""
+    kept: dict[tuple[str, int | float], Decimal] = {}
+    for _, values in cells:
+        for name, value in zip(columns, values, strict=True):
+            if isinstance(value, Decimal) and math.isfinite(value):
+                other = kept.setdefault((name, _json_value(value)), value)
+                if other != value:
+                    raise TableError(
+                        f"{file!r}: the numbers of a configuration must be ones that can be told "
+                        f"apart, but {other} and {value} of the column {name} are not: they look "
+                        f"the same as floats. Write them as texts."
+                    )
 
 
 def _written_otherwise(

@@ -15,7 +15,14 @@ import numpy as np
 
 from riskpilot.common import Array
 from riskpilot.errors import TableError
-from riskpilot.tables.cells import cell, check_types, found_number, name_cell, named_by
+from riskpilot.tables.cells import (
+    cell,
+    check_types,
+    found_number,
+    group_cell,
+    name_cell,
+    named_by,
+)
 from riskpilot.tables.columns import SPLITS, Columns, Wanted, check_columns
 from riskpilot.tables.examples import ID, Examples, draw_split, list_examples, read_examples
 from riskpilot.tables.reading import SplitReader
@@ -105,7 +112,7 @@ def _prepared(source: Source, columns: Columns, losses: Sequence[str], wanted: W
     for i, name in enumerate(losses):
         selected.append(f"{cell(source, name, turned=name in wanted.turned)} AS x{i}")
     for i, name in enumerate(wanted.beside):
-        read = identifier(name) if name in wanted.texts else cell(source, name)
+        read = (group_cell if name in wanted.texts else cell)(source, name)
         selected.append(f"{read} AS b{i}")
     free = _free_cell(source, wanted)
     has_ids = columns.example is not None

@@ -18,6 +18,7 @@ import duckdb
 from riskpilot.common import shown_safely
 from riskpilot.errors import TableError, shown, type_in_words
 from riskpilot.tables import logs
+from riskpilot.tables.answers import Answer, in_words, what_is_wrong
 from riskpilot.tables.engine import own_connection, shared_connection
 from riskpilot.tables.local_files import is_ledger, local_files, local_path, no_table
 
@@ -59,16 +60,11 @@ class Source:
     order: str | None = None
     relation: duckdb.DuckDBPyRelation | None = None
 
-    def ask(self, query: str, values: Sequence[Any] = ()) -> duckdb.DuckDBPyConnection:
-        """Run a query; what goes wrong in it is said in riskpilot's words."""
-        try:
-            return self.connection.execute(query, list(values))
-        except duckdb.Error as error:
-            raise self.unreadable(error) from error
-
-    def unreadable(self, error: duckdb.Error) -> TableError:
-        """Say in words why the rows cannot be read."""
-        return TableError(_in_words(self.name, str(error)))
+    def ask(self, query: str, values: Sequence[Any] = ()) -> Answer:
+        """Run a query; what goes wrong in it, or in reading its answer, is said in riskpilot's
+        words."""
+        with in_words(self.name):
+            return Answer(self.name, self.connection.execute(query, list(values)))
 
     def stored(self, selected: Sequence[str], *, keep_order: bool) -> "Source":
         """Write some expressions of every row to a temporary Parquet file, and read that instead.
@@ -78,10 +74,8 @@ class Source:
         path = self.folder / f"rows-{len(list(self.folder.iterdir()))}.parquet"
         listed = ", ".join(selected)
         if self.relation is not None:
-            try:
+            with in_words(self.name):
                 self.relation.project(listed).write_parquet(str(path))
-            except duckdb.Error as error:
-                raise self.unreadable(error) from error
         else:
             by = f" ORDER BY {self.order}" if keep_order and self.order and not self.texts else ""
             self.ask(
@@ -155,10 +149,8 @@ def _opened(table: Any, connection: duckdb.DuckDBPyConnection, folder: Path) -> 
     if isinstance(table, str):
         return _open_path(table, connection, folder)
     if isinstance(table, duckdb.DuckDBPyRelation):
-        try:
+        with in_words("the relation"):
             types = dict(zip(table.columns, map(str, table.types), strict=True))
-        except duckdb.Error as error:
-            raise TableError(_in_words("the relation", str(error))) from error
         _check_names("the relation", table.columns)
         return Source("the relation", connection, "", types, folder, relation=table)
     try:
@@ -278,7 +270,7 @@ def _first_line(source: Source, file: str) -> str:
         with (gzip.open if ending == ".gz" else open)(file, "rb") as stream:
             start = stream.readline(_LONGEST_HEADER)
     except (OSError, EOFError, zlib.error) as error:
-        raise TableError(_in_words(source.name, str(error))) from error
+        raise TableError(what_is_wrong(source.name, str(error))) from error
     line = re.split(b"[\\r\\n]", start, maxsplit=1)[0]
     if len(line) == _LONGEST_HEADER:
         raise TableError(
@@ -288,7 +280,7 @@ def _first_line(source: Source, file: str) -> str:
     try:
         return line.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise TableError(_in_words(source.name, f"unicode: {error}")) from error
+        raise TableError(what_is_wrong(source.name, f"unicode: {error}")) from error
 
 
 def _header(source: Source, files: Sequence[str]) -> list[str]:
@@ -368,33 +360,3 @@ def _types(source: Source) -> dict[str, str]:
 def _as_texts(names: Mapping[str, str]) -> str:
     """Write the columns of a file, all of them texts, as DuckDB's readers take them."""
     return "{" + ", ".join(f"{text(name)}: 'VARCHAR'" for name in names) + "}"
-
-
-def _in_words(name: str, message: str) -> str:
-    """Turn what DuckDB says of rows that it cannot read into the rule and the way out."""
-    wide = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
-    if wide:
-        line = re.search(r"Original Line: (.*)", message)
-        row = "" if line is None else f" {_shorten(line[1].strip())!r}"
-        return (
-            f"{name!r}: every row needs {wide[1]} fields, one per column, but the row{row} has "
-            f"{wide[2]}. Complete it, or quote its commas."
-        )
-    if "utf-8" in message.lower() or "unicode" in message.lower():
-        return f"{name!r} is not text in UTF-8 (invalid bytes). Save it with UTF-8 encoding."
-    first = _shorten(" ".join(message.split()), 200)
-    if "parquet" in message.lower():
-        return (
-            f"{name!r} is no complete Parquet file ({first}). It may have been cut short while it "
-            f"was written or copied: take the original again."
-        )
-    return (
-        f"{name!r} cannot be read as a table: {first}. Check that it is there, whole, and written "
-        f"as its name says; a CSV has commas between fields and double quotes around text that "
-        f"holds commas."
-    )
-
-
-def _shorten(text: str, longest: int = 60) -> str:
-    """Cut a text to at most so many characters."""
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."
