@@ -169,6 +169,26 @@ def test_tables_with_odd_rows_are_refused(tmp_path, rows, words):
         check_change(path, risks=["error<=0.5"])
 
 
+@pytest.mark.parametrize("bad", ["inf", "-inf", "2.5"])
+@pytest.mark.parametrize("which", ["new", "reference", "own range"])
+def test_a_loss_outside_its_range_is_bad_input_and_spends_nothing(tmp_path, bad, which):
+    odd, fine = tmp_path / "odd.csv", tmp_path / "fine.csv"
+    odd.write_text(f"example,error\na,0\nb,{bad}\n")
+    fine.write_text("example,error\na,0\nb,1\n")
+    words = {
+        "new": [odd, "--reference", fine, "-r", "error_drop<=0.5"],
+        "reference": [fine, "--reference", odd, "-r", "error_drop<=0.5"],
+        "own range": [odd, "-r", "error<=1 in [0,2]"],
+    }[which]
+    ledger = tmp_path / "gate.db"
+    command = ["gate", *map(str, words), "--ledger", str(ledger), "--json"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 2, result.output
+    assert "'odd.csv': losses of 'error" in " ".join(result.output.split())
+    assert bad in result.output
+    assert not ledger.exists()
+
+
 def test_an_id_that_means_another_example_in_the_reference_is_refused(tmp_path):
     log = json.loads((LOGS / "repeated.json").read_text())
     for sample in log["samples"]:

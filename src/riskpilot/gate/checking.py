@@ -12,6 +12,7 @@ from riskpilot.common import Array, digest_of, finite_number
 from riskpilot.errors import ProblemError, shown
 from riskpilot.gate.gate_ledger import Entry, enter, note_answer
 from riskpilot.guarantee import stamp, upper_bounds
+from riskpilot.losses import in_range
 from riskpilot.problem import Problem, Risk, column_of, parse_risk
 from riskpilot.selection import Selection, select_from_losses
 from riskpilot.statistics import Difference, Mean
@@ -135,6 +136,8 @@ def check_change(
     ------
     TableError
         If a file or the ledger cannot be read, or the two runs have different examples.
+    LossRangeError
+        If a loss, or one of the reference, is outside the range of its limit, or infinite.
     ProblemError
         If a limit cannot be meant, or the ledger has nothing left to spend.
     """
@@ -151,7 +154,11 @@ def check_change(
         for risk in limits
         if other is not None and isinstance(risk.statistic, Difference)
     }
-    Problem(limits, _FREE, delta)  # refuses a delta that cannot be meant before anything is spent
+    for risk in limits:  # what has no valid test is refused before anything is spent on it
+        in_range(risk, losses[risk.name], repr(Path(new).name))
+        if reference is not None and risk.name in against:
+            in_range(risk, against[risk.name], repr(Path(reference).name))
+    Problem(limits, _FREE, delta)  # so is a delta that cannot be meant
     digest = digest_of(
         {
             "risks": [risk.to_dict() for risk in limits],

@@ -57,7 +57,7 @@ from riskpilot.losses.leakage import (
 )
 from riskpilot.losses.packed import PackedLosses
 from riskpilot.losses.predictions import check_losses, losses_from_predictions, turned_round
-from riskpilot.losses.ranges import as_given
+from riskpilot.losses.ranges import as_given, in_range
 from riskpilot.losses.risk_losses import RiskLosses, summary_of
 from riskpilot.losses.same_sample import (
     Patterns,
@@ -126,6 +126,7 @@ __all__ = [
     "digest_of_labels",
     "digest_of_numbers",
     "free_objective_alone",
+    "in_range",
     "is_missing",
     "is_usable_free",
     "judged_risks",
