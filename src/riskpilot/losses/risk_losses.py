@@ -103,6 +103,18 @@ class RiskLosses:
         chosen = replace(self, values=values[np.ix_(rows, columns)], n_examples=len(columns))
         return chosen.unit_rows(range(len(rows)))
 
+    def drawn(self, row: int, examples: Places) -> "RiskLosses":
+        """The losses of one configuration on some of the examples, in that order; an example may
+        be drawn several times."""
+        groups, weights = self.groups, self.weights
+        return _read_table(
+            self.risk,
+            self.rows([row])[:, examples],
+            "calibration",
+            None if groups is None else Groups(groups.names, groups.codes[examples]),
+            None if weights is None else weights[examples],
+        )
+
 
 def summary_of(risk: Risk, records: Sequence[Recorded]) -> AnySummary:
     """The summary of many configurations from what each of them recorded."""

@@ -8,6 +8,7 @@ from typing import Any
 from riskpilot.common import how_many
 from riskpilot.guarantee import p_in_words, upper_bounds
 from riskpilot.problem import Risk
+from riskpilot.selection.needed import examples_behind
 from riskpilot.selection.report.sentences import (
     amount,
     bound_amount,
@@ -18,7 +19,7 @@ from riskpilot.selection.report.sentences import (
     short,
 )
 from riskpilot.selection.verdict import Selection
-from riskpilot.selection.words import ended_rows, examples_behind, first_examples
+from riskpilot.selection.words import ended_rows, first_examples
 
 
 def choice(selection: Selection) -> str:
