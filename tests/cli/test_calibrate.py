@@ -78,6 +78,15 @@ def test_nothing_can_be_certified_any_more(study, tmp_path):
     assert "nothing can be certified: stop" in text
 
 
+def test_a_horizon_with_which_nothing_can_pass_is_bad_input(study, tmp_path):
+    labels, out = write(tmp_path / "labels.csv", np.zeros((3, 30))), tmp_path / "c.json"
+    asked = ("calibrate", study, "--horizon", 10, "--labels", labels, "--out", out)
+    text = " ".join(run(*asked, code=2).split())
+    assert "with at most 10 labels nothing can" in text
+    assert "would do" in text
+    assert not out.exists()
+
+
 def test_a_trial_may_get_its_losses_later(study, losses, tmp_path):
     labels = tmp_path / "labels.csv"
     asked = ("calibrate", study, "--horizon", 600, "--labels", labels, "--json")

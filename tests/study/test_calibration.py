@@ -532,3 +532,44 @@ def test_a_certificate_holds_where_every_configuration_is_a_candidate_and_some_w
     kept = np.where(np.arange(400) < np.array(calibration.labels)[:, None], losses, np.nan)
     verified = rp.verify(certificate, validation=validation, calibration={"error": kept})
     assert verified.ok, str(verified)
+
+
+STRICT = rp.Problem([rp.Risk("error", limit=0.05)], minimize="cost")
+CLEAN = {"error": np.zeros((1, 100)), "cost": [1.0]}
+
+
+def test_a_horizon_with_which_nothing_can_pass_is_refused_with_one_that_would_do():
+    plan = rp.freeze(STRICT, validation=CLEAN)
+    for horizon in (1, 30, 44):
+        with pytest.raises(rp.ProblemError, match=r"nothing can, .* 45 would do: horizon=45"):
+            rp.Calibration(plan, horizon=horizon)
+    calibration = rp.Calibration(plan, horizon=45)
+    calibration.add({"error": np.zeros((1, 45))})
+    assert calibration.select().config == {"index": 0}
+
+
+def test_a_study_refuses_a_horizon_with_which_nothing_can_pass(tmp_path):
+    study = searched(tmp_path, n_trials=2)
+    with pytest.raises(rp.ProblemError, match=r"22 would do"):
+        rp.Calibration(study, horizon=21)
+    assert rp.Calibration(study, horizon=22).needed
+
+
+def test_a_tail_that_leaves_no_room_is_refused_at_every_horizon():
+    problem = rp.Problem([rp.Risk("error", 0.5, statistic=rp.CVaR(0.9))], minimize="cost")
+    seen = {"error": np.repeat([[0.4, 0.9]], 100, axis=1), "cost": [1.0]}
+    plan = rp.freeze(problem, validation=seen)
+    with pytest.raises(rp.ProblemError, match="cannot pass label by label at any horizon"):
+        rp.Calibration(plan, horizon=1000)
+
+
+def test_the_calibration_and_its_selection_agree_that_it_is_over():
+    calibration = rp.Calibration(rp.freeze(STRICT, validation=CLEAN), horizon=100)
+    calibration.add({"error": np.zeros((1, 5))})
+    assert "not decided by 5 of at most 100 labels" in str(calibration.select())
+    while not calibration.done:
+        calibration.add({"error": np.ones((1, 5))})
+    assert "no further label can change that" in calibration.message
+    text = str(calibration.select())
+    assert "after 10 of at most 100 labels no further one can change that" in text
+    assert "not decided" not in text

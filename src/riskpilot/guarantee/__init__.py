@@ -22,6 +22,7 @@ from riskpilot.guarantee.label_planning import JudgePlan, LabelsPlan, plan_judge
 from riskpilot.guarantee.label_progress import (
     Progress,
     begin_labels,
+    begin_within_reach,
     evidence_paths,
     labels_again,
 )
@@ -98,6 +99,7 @@ __all__ = [
     "Use",
     "as_number",
     "begin_labels",
+    "begin_within_reach",
     "bonferroni",
     "chain",
     "check_certificate",

@@ -8,7 +8,7 @@ import numpy as np
 
 from riskpilot.common import digest_of, how_many
 from riskpilot.common.arrays import Array, BoolArray, FloatArray, IntArray
-from riskpilot.errors import LossError
+from riskpilot.errors import LossError, ProblemError
 from riskpilot.guarantee.judging import help_with_labels, pool_of
 from riskpilot.guarantee.procedures import fixed_sequence
 from riskpilot.guarantee.sequential import boundary_steps, streams_of
@@ -220,6 +220,7 @@ class Progress:
                 },
                 self.table,
                 self.fresh,
+                self.needed,
             ),
             judge=None
             if self.fresh is None
@@ -257,6 +258,38 @@ def begin_labels(plan: TestPlan, fresh: FreshScores | None = None) -> Progress:
             for stream in streams_of(plan, risk)
         )
     return Progress(plan, (_Cohort(tuple(range(n)), 0, followed),), {}, fresh=fresh)
+
+
+def begin_within_reach(plan: TestPlan, fresh: FreshScores | None = None) -> Progress:
+    """Do what `begin_labels` does, but refuse a horizon with which nothing could be certified,
+    whatever the labels will be."""
+    progress = begin_labels(plan, fresh)
+    if progress.needed:
+        return progress
+    (first,) = progress.cohorts
+    for name, parts in first.followed.items():
+        if not all(one.testable[0] for one in parts):
+            raise ProblemError(
+                f"A candidate is certified where all before it are, but of the first one the risk "
+                f"{name!r} cannot pass label by label at any horizon: on validation data its tail "
+                f"begins where the limit leaves no room. Raise the limit, or collect all labels "
+                f"first and use select_from_losses."
+            )
+
+    def does(horizon: int) -> bool:
+        return bool(begin_labels(replace(plan, horizon=horizon), fresh).needed)
+
+    low, high = progress.horizon, 2 * progress.horizon
+    while not does(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if does(middle) else (middle, high)
+    raise ProblemError(
+        f"The horizon must be long enough for something to pass, but with at most "
+        f"{how_many(progress.horizon, 'label')} nothing can, whatever the losses are. "
+        f"{high:,} would do: horizon={high}, or more."
+    )
 
 
 def labels_again(

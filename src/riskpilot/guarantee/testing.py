@@ -126,7 +126,8 @@ class Labelling:
     risk, the label at which a count of 0, 1, 2, ... losses begins to cross the boundary, for risks
     whose boundary is the same for all candidates. ``table``: the losses of the
     candidates in the order of the labels, NaN where there are none; ``fresh``: a judge's scores of
-    fresh examples, where one helps; both for pictures.
+    fresh examples, where one helps; both for pictures. ``needed``: the positions of the candidates
+    for which further labels could change something.
     """
 
     horizon: int
@@ -135,6 +136,7 @@ class Labelling:
     steps: Mapping[str, tuple[int, ...]]
     table: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict, repr=False)
     fresh: FreshScores | None = field(default=None, repr=False)
+    needed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

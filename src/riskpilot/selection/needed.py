@@ -186,6 +186,8 @@ def _labels_left(labelling: Labelling, at: int) -> str:
     used, most = int(labelling.labels[at]), labelling.horizon
     if used >= most:
         return f"all labels of the horizon, {most:,}, are used"
+    if at not in labelling.needed:
+        return f"after {used:,} of at most {how_many(most, 'label')} no further one can change that"
     return f"not decided by {used:,} of at most {how_many(most, 'label')}"
 
 

@@ -11,7 +11,7 @@ import optuna
 
 from riskpilot.common import FloatArray
 from riskpilot.errors import LossError, ProblemError, shown
-from riskpilot.guarantee import Background, Use, begin_labels, question_by_label
+from riskpilot.guarantee import Background, Use, begin_within_reach, question_by_label
 from riskpilot.losses import IDS, FreshScores, LossMapping, read_fresh, score_name
 from riskpilot.problem import Problem
 from riskpilot.selection import FrozenPlan, Selection, conclude
@@ -59,8 +59,8 @@ class Calibration:
     Raises
     ------
     ProblemError
-        If the source or the horizon cannot be used, a limit is open, or a risk cannot be tested
-        label by label.
+        If the source or the horizon cannot be used, nothing can pass with so few labels, a limit is
+        open, or a risk cannot be tested label by label.
     LossError
         If the scores of the judge cannot be used.
     LeakageError
@@ -123,7 +123,7 @@ class Calibration:
         self._searched.check_fresh(fresh)
         self._question = question_by_label(question, validation, horizon, fresh, entropy)
         self._validation = validation
-        self._progress = begin_labels(self._question.plan, fresh)
+        self._progress = begin_within_reach(self._question.plan, fresh)
 
     def _open(self, study: optuna.Study, horizon: int, judge: Mapping[str, Any] | None) -> None:
         """Begin with a study, or go on with the labels that its storage has."""
