@@ -78,14 +78,20 @@ LARGER = """
     meanReward r2 mIoU IoU dice BLEU rouge success_rate pass_rate win-rate hit_rate exact_match
     successrate winRate valaccuracy
     mAP val_mAP correct is_correct isCorrect answer_quality helpfulness faithfulness uptime
-    availability fbeta tp utility pass@10 hits@5 top5_accuracy balanced_accuracy empirical_coverage
+    availability fbeta tp utility success task_success taskSuccess is_successful correctness
+    answer_correctness accurate is_accurate solved is_solved problems_solved solve_rate passed
+    all_tests_passed has_passed groundedness pass@10 hits@5 top5_accuracy
+    balanced_accuracy empirical_coverage
 """
 LOSSES = """
     accuracy_drop recall_gap auc_loss error 1-accuracy one_minus_f1 -reward missed_recall
     coverage_gap low_precision reward_regret negative_reward miscoverage inaccuracy ddp abstention
     cost latency harm flagged kld reconstruction missed false_alarm error_rate utility_loss
     coverage_error accuracy_difference time_to_accuracy recallable macaroni map heat_map
-    incorrect quality_loss unavailability
+    incorrect quality_loss unavailability unsuccessful not_solved unsolved no_success
+    failure_to_pass fail_to_pass not_passed bytes_passed arguments_passed seconds_passed inaccurate
+    less_accurate ungroundedness incorrectness steps_to_success tokens_per_success
+    attempts_until_solved success_latency cost_of_success lack_of_success harm_if_solved
 """
 
 
@@ -98,6 +104,37 @@ def test_words_for_larger_is_better_are_heard(name):
 def test_losses_are_not_taken_for_more_than_they_are(name):
     assert not sounds_larger(name)
     assert rp.Problem([rp.Risk("harm_", 0.1)], minimize=name).minimize == name
+
+
+@pytest.mark.parametrize(
+    ("name", "statistic"),
+    [
+        ("false_positive_rate_difference", "GroupGap"),
+        ("fpr_difference", "GroupGap"),
+        ("difference_in_error", "Difference"),
+        ("selection_rate_ratio", "Ratio"),
+        ("ratio_of_false_positive_rate", "Ratio"),
+        ("group_gap_error", "GroupGap"),
+        ("highest_error", "Quantile"),
+        ("error_by_group", "WorstGroup"),
+        ("harm_per_group", "WorstGroup"),
+    ],
+)
+def test_a_name_that_compares_or_parts_is_no_plain_mean(name, statistic):
+    with pytest.raises(rp.ProblemError, match=rf"statistic=.*{statistic}\("):
+        rp.Risk(name, 0.1)
+    assert rp.Risk(name, 0.1, statistic=rp.Mean()).limit == 0.1
+
+
+MEANS = """
+    absolute_difference image_difference error_ratio compression_ratio rate_ratio difference ratio
+    group_error error_at_highest_load grouped_error gap_penalty group_size_penalty loss_per_item
+"""
+
+
+@pytest.mark.parametrize("name", MEANS.split())
+def test_a_name_that_only_looks_like_a_comparison_is_a_mean(name):
+    assert rp.Risk(name, 0.1).statistic == rp.Mean()
 
 
 SAME = {

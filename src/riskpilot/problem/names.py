@@ -101,6 +101,11 @@ ALIASES: dict[str, str] = {
     "equal_opportunity_difference": "equal_opportunity_gap",
     "equalized_odds_difference": "equalized_odds_gap",
 }
+# What compares two numbers of one metric.
+_COMPARISONS = {
+    "difference": "GroupGap() between groups, or Difference() from a reference",
+    "ratio": "Ratio()",
+}
 # Words that only join others.
 _JOINING = frozenset({"of", "in", "the", "for"})
 _JOINING_OF_GAPS = _JOINING | {"between", "across", "groups"}
@@ -159,7 +164,8 @@ def statistic_of(name: str, given: Statistic | None) -> Statistic:
     known = meaning(name)
     said = None if known is None else known.statistic
     if given is None:
-        if said is None and known is None and (part := said_statistic(name)) is not None:
+        part = None if known is not None else said_statistic(name) or _said_comparison(name)
+        if part is not None:
             raise ProblemError(
                 f"A limit is on the mean of the losses unless it is said otherwise, but the name "
                 f"{name!r} says {part}.{near(name, 0.85)} Give it; or write statistic=Mean() where "
@@ -174,6 +180,22 @@ def statistic_of(name: str, given: Statistic | None) -> Statistic:
     if known is not None:
         _check_metric(name, known, given)
     return given
+
+
+def _said_comparison(name: str) -> str | None:
+    """The part of a name that compares a known metric, with what to write for it.
+
+    An "absolute_difference" is a mean, and so may an "error_ratio" be; the difference of two rates,
+    and their ratio, are none.
+    """
+    words = words_of(name)
+    for word, statistic in _COMPARISONS.items():
+        rest = tuple(one for one in words if one != word and one not in _JOINING_OF_GAPS)
+        known = meaning("_".join(rest)) if rest and len(words) > 1 and word in words else None
+        is_rate = "rate" in rest or "_".join(rest) in _SHORT
+        if known is not None and known.statistic is None and (word != "ratio" or is_rate):
+            return f"{word!r}: statistic={statistic}"
+    return None
 
 
 def _agree(said: Statistic, given: Statistic) -> bool:

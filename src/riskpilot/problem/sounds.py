@@ -31,9 +31,10 @@ def words_of(name: str) -> tuple[str, ...]:
 # Words and pairs of words that say "larger is better" wherever they stand in a name ...
 _LARGER = frozenset(
     words_of(
-        "acc accuracy auc auprc auroc availability bleu correct coverage dice f1 f1score "
-        "faithfulness fbeta fscore helpfulness iou jaccard kappa mcc meteor miou mrr ndcg npv ppv "
-        "precision profit psnr quality r2 recall revenue reward rewards rocauc rouge sensitivity "
+        "acc accuracy auc auprc auroc availability bleu correct correctness coverage dice f1 "
+        "f1score faithfulness fbeta fscore groundedness helpfulness iou jaccard kappa mcc meteor "
+        "miou mrr ndcg npv ppv precision profit psnr quality r2 recall revenue reward rewards "
+        "rocauc rouge sensitivity "
         "specificity ssim throughput tnr tp tpr uptime utility"
     )
 )
@@ -43,6 +44,7 @@ _LARGER_PAIRS = frozenset(
         ("success", "rate"),
         ("pass", "rate"),
         ("win", "rate"),
+        ("solve", "rate"),
         ("hit", "rate"),
         ("exact", "match"),
         ("true", "positive"),
@@ -54,6 +56,14 @@ _LARGER_PAIRS = frozenset(
         ("r", "squared"),
     }
 )
+# Words that say it at the end of a name: "task_success" does, "success_latency" does not ...
+_LARGER_AT_THE_END = frozenset({"success", "successes", "successful", "accurate", "solved"})
+# ... unless a word before them says what is counted up to there, or turns them.
+_UP_TO = frozenset(
+    words_of("after as before given if less never on once per than to un unless until when without")
+)
+# What passes, where that is good: bytes and arguments are passed, too.
+_PASSING = frozenset(words_of("all check checks has is passed task tasks test tests was"))
 _JOINED_PAIRS = frozenset("".join(pair) for pair in _LARGER_PAIRS if len("".join(pair)) > 6)
 _ACCURACY = re.compile(r"(?<!in)accuracy$")  # "valaccuracy" is one
 # ... unless another word says that what is recorded is a loss.
@@ -95,6 +105,7 @@ _FAIRNESS = {
 # What compares: "harm_gap" and "gap in harm" do, a "gap_penalty" does not.
 _COMPARING = {"gap": "GroupGap()", "gaps": "GroupGap()", "drop": "Difference()"}
 _COMPARED = frozenset({"of", "in", "between", "across"})
+_BY_GROUP = {("by", "group"), ("by", "groups"), ("per", "group"), ("across", "groups")}
 # One word that is made of such a word and of what people often measure, such as "maxlatency"; the
 # list keeps "maximal", "worsted" and "raindrop" out.
 _JOINED = re.compile(
@@ -120,6 +131,8 @@ def sounds_larger(name: str) -> bool:
     words = words_of(name)
     if any(word in _LOSS for word in words):
         return False
+    if _ends_well(words):
+        return True
     pairs = set(pairwise(words))
     counted = any(one in ("pass", "hit", "hits") and other.isdigit() for one, other in pairs)
     parts = _PARTS.split(name)
@@ -131,6 +144,19 @@ def sounds_larger(name: str) -> bool:
     return counted or not _LARGER.isdisjoint({*words, *whole}) or bool(pairs & _LARGER_PAIRS)
 
 
+def _ends_well(words: tuple[str, ...]) -> bool:
+    """Whether the end of a name says that something went well.
+
+    >>> [_ends_well(words_of(name)) for name in ("task_success", "solved", "tests_passed")]
+    [True, True, True]
+    >>> [_ends_well(words_of(name)) for name in ("steps_to_success", "unsolved", "bytes_passed")]
+    [False, False, False]
+    """
+    if not words or not _UP_TO.isdisjoint(words[:-1]):
+        return False
+    return words[-1] in _LARGER_AT_THE_END or (words[-1] == "passed" and _PASSING.issuperset(words))
+
+
 def said_statistic(name: str) -> str | None:
     """The part of a name that speaks of something else than a mean, with what to write for it.
 
@@ -140,6 +166,12 @@ def said_statistic(name: str) -> str | None:
     words = words_of(name)
     if ("worst", "group") in pairwise(words):
         return "'worst group': statistic=WorstGroup()"
+    if ("group", "gap") in pairwise(words):
+        return "'group gap': statistic=GroupGap()"
+    if words[-2:] in _BY_GROUP:
+        return f"{' '.join(words[-2:])!r}: statistic=WorstGroup()"
+    if words[:1] == ("highest",):  # of an "error_at_highest_load" it is part of the condition
+        return "'highest': statistic=Quantile(0.99)"
     for pair, statistic in _FAIRNESS.items():
         if pair in pairwise(words) or "".join(pair) in words:
             return f"'{' '.join(pair)}': statistic={statistic}"
