@@ -78,11 +78,12 @@ def test_one_risk_three_risks_and_trust_are_as_they_are(region):
     front = points.copy()
     front[:, -1] = 0.9
     reference = np.append(np.full(len(region), np.inf), 1.0)
-    added, floor = volume_added(front, reference, region)
+    added, largest = volume_added(front, reference, region)
     transform = chance_to_pass(region, 0.0)
     plain = improvement_over(transform(front), transform(reference[None])[0])
     np.testing.assert_allclose(added(points), plain(transform(points)))
-    assert 0 < floor < 1e-8
+    box = np.prod(1 - transform(front)[:, :-1].min(axis=0)) * (1.0 - 0.9)
+    assert largest == pytest.approx(box)
 
 
 def test_a_scale_without_chances_adds_the_same_in_every_world():
