@@ -82,8 +82,10 @@ def looking(look: Callable[[Model, FloatArray], Sequence[FloatArray]]) -> type[G
         x: FloatArray,
         strategy: Strategy,
         means: FloatArray | None = None,
+        *,
+        may_leave: bool = False,
     ) -> tuple[FloatArray, acquisition.Score]:
-        plain = _SCORE(model, region, x, strategy, means)
+        plain = _SCORE(model, region, x, strategy, means, may_leave=may_leave)
         evaluated, _ = acquisition.safety(model, region, model.means(x))
         if evaluated > -1.0:  # safety first, as the default does it
             return plain

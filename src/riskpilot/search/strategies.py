@@ -64,10 +64,12 @@ class Strategy:
         For how long the search also goes by what its surrogates do not know: for so many
         evaluations for each of two parameters, 8 by default. Improvements are then averaged over
         what the surrogates leave likely, and proposals leave the line on which all evaluations
-        lie. With one parameter, or more than two, it goes by what surrogates expect. Two things
+        lie. With one parameter, or more than two, it goes by what surrogates expect. Three things
         depend on this number only through its being above 0: where there is a penalty, proposals
-        of three parameters leave the line as well, and values of choices that nobody has tried
-        are tried now and then, whatever the number of parameters. 0 switches all of it off.
+        of three parameters leave the line as well; values of choices that nobody has tried are
+        tried now and then, whatever the number of parameters; and where next to nothing is left to
+        gain, every third evaluation goes far from all others. 0 switches all of it off. A choice
+        counts as many parameters as it has values.
     fallback : float, default 1.0
         What it is worth to have anything certified at all where no safe configuration was named:
         nothing certified counts as worse than the worst free objective by so many times what free

@@ -1,4 +1,4 @@
-"""Expected hypervolume improvement by BoTorch, which the extra ``baselines`` brings."""
+"""Expected hypervolume improvement by BoTorch (``pip install riskpilot[baselines]``)."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""ParEGO by SMAC3, which the extra ``baselines`` brings."""
+"""ParEGO by SMAC3 (``pip install riskpilot[baselines]``)."""
 
 import tempfile
 import warnings
