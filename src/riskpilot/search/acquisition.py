@@ -44,6 +44,8 @@ _REACH = 0.1
 # Where an evaluation is expected to gain less than this share of all that there may be to gain,
 # every so many go where nothing was evaluated: there may be a place that no surrogate knows of.
 _LITTLE, _LEAVE = 0.0005, 3
+# So it is among so many parameters; a choice counts as many as it has values.
+_FEW = 3
 # An improvement up to this share of all that there may be to gain is a rounding error.
 _ROUNDING = 1e-9
 # Expected improvements are means over so many draws from what surrogates leave likely.
@@ -329,9 +331,11 @@ def _is_turn_to_leave(model: Model, strategy: Strategy) -> bool:
     """Tell whether it is the turn of an evaluation that leaves what surrogates know of.
 
     They expect high risks where nothing was evaluated, and so a search that has found one region in
-    which limits are kept would never look for another one.
+    which limits are kept would never look for another one. Among many parameters the places far
+    from all evaluations are corners, of which there are too many.
     """
-    return strategy.exploration > 0 and _turn(model) % _LEAVE == _LEAVE - 1
+    few = model.observations.x.shape[1] <= _FEW
+    return few and strategy.exploration > 0 and _turn(model) % _LEAVE == _LEAVE - 1
 
 
 def _elsewhere(model: Model, region: Sequence[Interval], x: FloatArray) -> tuple[FloatArray, Score]:

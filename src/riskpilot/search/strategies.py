@@ -68,8 +68,8 @@ class Strategy:
         depend on this number only through its being above 0: where there is a penalty, proposals
         of three parameters leave the line as well; values of choices that nobody has tried are
         tried now and then, whatever the number of parameters; and where next to nothing is left to
-        gain, every third evaluation goes far from all others. 0 switches all of it off. A choice
-        counts as many parameters as it has values.
+        gain among at most three, every third evaluation goes far from all others. 0 switches all of
+        it off. A choice counts as many parameters as it has values.
     fallback : float, default 1.0
         What it is worth to have anything certified at all where no safe configuration was named:
         nothing certified counts as worse than the worst free objective by so many times what free
