@@ -21,6 +21,7 @@ from riskpilot.search import (
     choices,
     default_pool_size,
     hypervolume_improvement,
+    prospects,
     surrogate,
     uniform,
 )
@@ -92,7 +93,7 @@ def looking(look: Callable[[Model, FloatArray], Sequence[FloatArray]]) -> type[G
         transform = strategy.scale(region, 0.0)
         front = transform(strategy.front(model))
         r = transform(strategy.reference(region, model.means(x), model.observations.values)[None])
-        news = acquisition.novelty(model.observations)
+        news = prospects.novelty(model.observations)
 
         def improvement(at: FloatArray) -> FloatArray:
             each = [hypervolume_improvement(transform(m), front, r[0]) for m in look(model, at)]

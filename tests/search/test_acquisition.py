@@ -8,8 +8,9 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.search import Observations
-from riskpilot.search.acquisition import is_bold_step, novelty
+from riskpilot.search.acquisition import is_bold_step
 from riskpilot.search.choices import fixed_reference, guided_reference, one_sided_reference
+from riskpilot.search.prospects import novelty
 
 REGION = [
     SimpleNamespace(alpha_max=0.2, low=0.15, high=0.25),

@@ -9,7 +9,7 @@ import pytest
 
 import riskpilot as rp
 from riskpilot.search import Observations
-from riskpilot.search.acquisition import chance_of_result, remoteness
+from riskpilot.search.prospects import chance_of_result, remoteness
 from riskpilot.study.kept.earlier import earlier_of
 from riskpilot.study.kept.trials import ended_before
 

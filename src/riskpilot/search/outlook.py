@@ -9,13 +9,7 @@ from scipy.special import ndtr, ndtri
 
 from riskpilot.common.arrays import FloatArray
 from riskpilot.guarantee import DOUBT, TRUST, Interval, non_dominated
-from riskpilot.search.acquisition import (
-    chance_of_result,
-    misses,
-    novelty,
-    score,
-    worth_of_anything,
-)
+from riskpilot.search.acquisition import misses, score, worth_of_anything
 from riskpilot.search.choices import chance_to_pass, posterior_front
 from riskpilot.search.hypervolume import improvement_over
 from riskpilot.search.model import (
@@ -27,6 +21,7 @@ from riskpilot.search.model import (
     with_free_up_to,
 )
 from riskpilot.search.penalties import outlier_line, without_penalties
+from riskpilot.search.prospects import chance_of_result, novelty
 from riskpilot.search.strategies import Strategy
 from riskpilot.search.surrogate import is_flat
 from riskpilot.search.worlds import volume_added, worlds
