@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ PAGES = {
     "reference/command-line": "reference: command line",
 }
 WIDE, PHONE = 1400, 390
+# So many seconds a page may take until its scripts have laid it out.
+_PATIENCE = 5.0
 LOADS = 5
 # Bytes of the page and of all that it loads, requests, milliseconds to the first paint.
 _LOADED = """
@@ -79,13 +82,20 @@ def loaded(chrome: Any, address: str) -> dict[str, float]:
 
 
 def laid_out(chrome: Any, address: str, width: int) -> dict[str, Any]:
-    """Open a page at a width, and tell its height and whether anything is too wide."""
+    """Open a page at a width, and tell its height and whether anything is too wide.
+
+    What is too wide at first is looked at again: scripts of the page may still be at work.
+    """
     from tests.pictures import browser
 
     browser.view(chrome, width, mobile=width == PHONE)
     chrome.get(address)
-    found: dict[str, Any] = chrome.execute_script(_LAID_OUT)
-    return found
+    too_wide, enough = "sideways" if width == PHONE else "clipped", time.monotonic() + _PATIENCE
+    while True:
+        found: dict[str, Any] = chrome.execute_script(_LAID_OUT)
+        if not found[too_wide] or time.monotonic() > enough:
+            return found
+        time.sleep(0.05)
 
 
 def complaints(chrome: Any, site: Path, address: str) -> Iterator[str]:
