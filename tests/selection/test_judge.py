@@ -87,6 +87,44 @@ def test_verify_computes_the_help_of_a_judge_again(data, judged):
         )
 
 
+def alike(rng):
+    """Two candidates with the same losses, the second of which is tested first; scores differ."""
+    seen = {"error": rng.random((2, 500)) < [[0.05], [0.01]], "cost": np.array([1.0, 2.0])}
+    judge = {
+        "labelled": {"error": rng.random((2, 60))},
+        "unlabelled": {"error": rng.random((2, 500))},
+    }
+    return seen, {"error": np.zeros((2, 60))}, judge
+
+
+def test_candidates_with_the_same_losses_are_told_apart_by_their_scores():
+    seen, losses, judge = alike(np.random.default_rng(0))
+    whole = rp.select_from_losses(PROBLEM, validation=seen, calibration=losses, judge=judge)
+    assert [one["row"] for one in whole.certificate.candidates] == [1, 0]
+    found = rp.verify(whole.certificate, validation=seen, calibration=losses, judge=judge)
+    assert found.ok, str(found)
+
+
+def test_candidates_with_the_same_labels_are_told_apart_by_their_scores():
+    seen, losses, judge = alike(np.random.default_rng(0))
+    labels = rp.Calibration(
+        rp.freeze(PROBLEM, validation=seen),
+        horizon=60,
+        judge={"unlabelled": {"error": judge["unlabelled"]["error"][[1, 0]]}},
+    )
+    labels.add(losses, judge={"labelled": {"error": judge["labelled"]["error"][[1, 0]]}})
+    used = labels.n_labels
+    certificate = labels.select().certificate
+    for order in ([0, 1], [1, 0]):  # of the configurations, or of the tests
+        again = {
+            "labelled": {"error": judge["labelled"]["error"][order, :used]},
+            "unlabelled": {"error": judge["unlabelled"]["error"][order]},
+        }
+        part = {"error": losses["error"][order, :used]}
+        found = rp.verify(certificate, validation=seen, calibration=part, judge=again)
+        assert found.ok, str(found)
+
+
 def test_a_study_keeps_the_scores_of_its_judge(tmp_path):
     rng = np.random.default_rng(0)
     u, fresh = rng.random(LABELS), rng.random(FRESH)

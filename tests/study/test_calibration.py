@@ -1,8 +1,10 @@
 """Labels that arrive: batches, what is still needed, what survives, and what is refused."""
 
+import copy
 import dataclasses
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 import riskpilot as rp
+from riskpilot.common import digest_of
 from riskpilot.guarantee import promise_words
 from riskpilot.study import smoothed_risks, study_status
 
@@ -165,6 +168,100 @@ def test_a_saved_calibration_goes_on(table, tmp_path):
     assert parts.labels == whole.labels
     one, other = parts.select().certificate, whole.select().certificate
     assert {**vars(one), "created": ""} == {**vars(other), "created": ""}
+
+
+def pickled(calibration):
+    return pickle.loads(pickle.dumps(calibration))
+
+
+COPIES = [pickled, copy.deepcopy, copy.copy]
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_a_copy_of_a_plans_calibration_goes_on(table, copied):
+    seen, losses = table
+    ids = [f"v{i}" for i in range(1000)]
+    plan = rp.freeze(PROBLEM, validation=seen, validation_ids=ids)
+    whole, parts = rp.Calibration(plan, horizon=1000), rp.Calibration(plan, horizon=1000)
+    for start in range(0, 400, 50):
+        for one in (whole, parts):
+            one.add(part(losses, start, start + 50), ids=range(start, start + 50))
+        before, parts = parts, copied(parts)
+    assert parts.labels == before.labels == whole.labels
+    one, other = parts.select().certificate, whole.select().certificate
+    assert {**vars(one), "created": ""} == {**vars(other), "created": ""}
+    parts.add({"error": np.zeros((4, 1))}, ids=["new"])
+    assert before.labels == whole.labels != parts.labels
+    with pytest.raises(rp.LossError, match="labelled once"):
+        parts.add({"error": np.zeros((4, 1))}, ids=["7"])
+    with pytest.raises(rp.LeakageError):
+        parts.add({"error": np.zeros((4, 1))}, ids=["v7"])
+
+
+@pytest.mark.parametrize("copied", COPIES)
+@pytest.mark.parametrize("begun", [False, True])
+def test_no_two_copies_of_a_studys_calibration_take_different_labels(tmp_path, copied, begun):
+    calibration = rp.Calibration(searched(tmp_path), horizon=600)
+    losses = labels_of(calibration)
+    if begun:
+        calibration.add(part(losses, 0, 30))
+    other = copied(calibration)
+    assert other.labels == calibration.labels
+    assert other.candidates == calibration.candidates
+    start = calibration.n_labels
+    calibration.add(part(losses, start, start + 50))
+    with pytest.raises(rp.StudyError, match="one process at a time"):
+        other.add(part(losses, start, start + 50))  # the same labels, a second time
+    with pytest.raises(rp.StudyError, match="one process at a time"):
+        other.add(labels_of(calibration, 50, seed=2))
+
+
+def test_a_copy_has_the_labels_and_the_candidates_of_the_original(tmp_path):
+    study = searched(tmp_path)
+    calibration = rp.Calibration(study, horizon=600)
+    before = pickle.dumps(calibration)
+    study.optimize(rp.objective(study, evaluate), n_trials=3)
+    losses = labels_of(calibration)
+    assert pickle.loads(before).candidates == calibration.candidates
+    calibration.add(part(losses, 0, 300))
+    later = pickle.loads(before)
+    assert later.labels == calibration.labels
+    assert later.select().certificate.digest == calibration.select().certificate.digest
+    later.add(part(losses, 300, 400))
+    assert rp.Calibration(study, horizon=600).labels == later.labels
+
+
+def test_a_judge_comes_with_a_copy(tmp_path):
+    study = searched(tmp_path)
+    scores = np.random.default_rng(3).random(400) < 0.05
+    judge = {"unlabelled": {"error": scores}, "ids": [f"f{i}" for i in range(400)]}
+    calibration = rp.Calibration(study, horizon=600, judge=judge)
+    labels = labels_of(calibration, 20)
+    other = pickled(calibration)
+    shown = {"labelled": {"error": labels["error"]}}
+    with pytest.raises(rp.LeakageError, match="Fresh examples of a judge are never labelled"):
+        other.add(labels, judge=shown, ids=[f"f{i}" for i in range(5, 25)])
+    other.add(labels, judge=shown, ids=range(20))
+    again = pickled(calibration)
+    assert again.labels == other.labels
+    assert again.judged == ("error",)
+
+
+@pytest.mark.parametrize("copied", [pickled, copy.deepcopy])
+def test_the_calibration_of_a_study_in_memory_is_not_copied(copied):
+    study = rp.create_study(PROBLEM, seed=0)
+    study.optimize(rp.objective(study, evaluate), n_trials=3)
+    calibration = rp.Calibration(study, horizon=600)
+    with pytest.raises(rp.StudyError, match=r"lives in memory .* Calibration.load"):
+        copied(calibration)
+
+
+def test_a_copy_of_a_study_whose_limits_were_changed_is_refused(tmp_path):
+    study = searched(tmp_path)
+    before = pickle.dumps(rp.Calibration(study, horizon=600))
+    rp.set_limits(study, error=0.12)
+    with pytest.raises(rp.StudyError, match="leads to others now"):
+        pickle.loads(before)
 
 
 def test_a_changed_file_is_refused(table, tmp_path):
@@ -573,3 +670,98 @@ def test_the_calibration_and_its_selection_agree_that_it_is_over():
     text = str(calibration.select())
     assert "after 10 of at most 100 labels no further one can change that" in text
     assert "not decided" not in text
+
+
+def two(limits, horizon):
+    names = [f"error_{i}" for i in range(len(limits))]
+    risks = [rp.Risk(name, limit) for name, limit in zip(names, limits, strict=True)]
+    seen = dict.fromkeys(names, CLEAN["error"]) | {"cost": [1.0]}
+    plan = rp.freeze(rp.Problem(risks, "cost"), validation=seen)
+    return rp.Calibration(plan, horizon=horizon)
+
+
+def test_the_horizons_of_exact_boundaries_are_bounded_together():
+    with pytest.raises(rp.ProblemError, match="from 1 to 2,000,000, but it is 2000001"):
+        two([0.1], 2_000_001)
+    with pytest.raises(rp.ProblemError, match=r"2 different limits .* from 1 to 1,000,000"):
+        two([0.1, 0.2], 1_000_001)
+    grouped = rp.Risk("error", 0.1, statistic=rp.WorstGroup())
+    seen = {**CLEAN, "groups": ["a", "b"] * 50}
+    plan = rp.freeze(rp.Problem([grouped], "cost"), validation=seen)
+    with pytest.raises(rp.ProblemError, match="from 1 to 2,000,000"):
+        rp.Calibration(plan, horizon=2_000_001)
+    assert rp.Calibration(plan, horizon=2_000_000).needed
+
+
+def test_graded_losses_have_no_boundary_and_longer_horizons():
+    seen = {"error": np.random.default_rng(0).random((1, 100)) / 100, "cost": [1.0]}
+    plan = rp.freeze(STRICT, validation=seen)
+    assert rp.Calibration(plan, horizon=5_000_000).needed
+
+
+def test_a_limit_for_which_no_horizon_is_long_enough_is_refused_at_once():
+    problem = rp.Problem([rp.Risk("error", 1e-7)], "cost")
+    plan = rp.freeze(problem, validation=CLEAN)
+    with pytest.raises(rp.ProblemError, match=r"It would take 23,025,850, .* at most 2,000,000"):
+        rp.Calibration(plan, horizon=100)
+
+
+def test_too_short_a_horizon_for_labels_of_which_some_count_is_refused():
+    some = rp.Problem([rp.Risk("error", 0.1, conditional=True)], "cost")
+    with pytest.raises(rp.ProblemError, match="22 would do"):
+        rp.Calibration(rp.freeze(some, validation=CLEAN), horizon=21)
+    groups = rp.Problem([rp.Risk("error", 0.1, statistic=rp.WorstGroup())], "cost")
+    seen = {**CLEAN, "groups": ["a", "b"] * 50}
+    with pytest.raises(rp.ProblemError, match="44 would do"):
+        rp.Calibration(rp.freeze(groups, validation=seen), horizon=21)
+
+
+def test_labels_that_do_not_count_end_a_calibration_that_they_leave_hopeless():
+    problem = rp.Problem([rp.Risk("error", 0.1, conditional=True)], "cost")
+    calibration = rp.Calibration(rp.freeze(problem, validation=CLEAN), horizon=30)
+    calibration.add({"error": np.full((1, 8), np.nan)})
+    assert not calibration.done
+    calibration.add({"error": [[np.nan]]})
+    assert calibration.done
+    assert not calibration.certified
+
+
+def with_horizon(path, horizon):
+    """Write the horizon of a saved calibration anew, with all digests."""
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    head = json.loads(str(arrays.pop("head")))
+    del head["digest"]
+    head["horizon"] = horizon
+    np.savez(path, head=json.dumps({**head, "digest": digest_of(head)}), **arrays)
+
+
+@pytest.mark.parametrize("horizon", [2_000_001, 5_000_000, 10**12])
+def test_a_saved_calibration_with_a_horizon_that_none_can_have_is_refused_at_once(
+    tmp_path, monkeypatch, horizon
+):
+    calibration = rp.Calibration(rp.freeze(STRICT, validation=CLEAN), horizon=100)
+    calibration.add({"error": np.zeros((1, 5))})
+    path = calibration.save(tmp_path / "labels.npz")
+    with_horizon(path, horizon)
+    monkeypatch.setattr("riskpilot.statistics.sequential.boundary.advance", None)
+    with pytest.raises(rp.CertificateError, match=f"no Calibration can be made of.*{horizon}"):
+        rp.Calibration.load(path)
+
+
+def test_verify_does_not_compute_a_boundary_that_no_calibration_can_have(monkeypatch):
+    calibration = rp.Calibration(rp.freeze(STRICT, validation=CLEAN), horizon=100)
+    losses = {"error": np.zeros((1, 60))}
+    calibration.add(losses)
+    certificate = calibration.select().certificate
+    monkeypatch.setattr("riskpilot.statistics.sequential.boundary.advance", None)
+    forged = dataclasses.replace(
+        certificate, sequential={**certificate.sequential, "horizon": 5_000_000}
+    )
+    found = rp.verify(forged, validation=CLEAN, calibration=losses)
+    assert "no labels can have begun with the horizon" in found.differences[-1]
+    beyond = dataclasses.replace(
+        certificate, sequential={**certificate.sequential, "horizon": 5_000_001}
+    )
+    with pytest.raises(rp.CertificateError, match="at most 5,000,000 labels"):
+        rp.Certificate.from_json(beyond.to_json())

@@ -104,6 +104,13 @@ def a_table(value: Any, place: str) -> None:
         )
 
 
+def a_horizon(value: Any, place: str) -> None:
+    """Accept a largest number of labels that a question can have."""
+    whole(1)(value, place)
+    if value > MOST_LABELS:
+        raise ShapeError(f"{place} must be at most {MOST_LABELS:,} labels, but it is {value:,}")
+
+
 _P = number(-1e300, 1e-6)
 _LEVEL = number(0.0, 1.0)
 VERSIONS = record(riskpilot=text, numpy=text, scipy=text, optuna=text)
@@ -119,11 +126,11 @@ CONTENT: Mapping[str, Shape] = {
         test=whole(), shuffle=whole(), entropy=optional(whole()), search=optional(integer)
     ),
     "trials": optional(some_runs),
-    "horizon": optional(whole(1)),
+    "horizon": optional(a_horizon),
     "plan": digest,
 }
 _SEQUENTIAL = record(
-    horizon=whole(1),
+    horizon=a_horizon,
     spending=text,
     labels=list_of(whole()),
     looks=_ascending_runs("numbers of labels", MOST_LABELS),

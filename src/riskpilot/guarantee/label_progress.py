@@ -1,5 +1,6 @@
 """What labels that arrive one after another say of the candidates of a frozen plan."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -26,7 +27,8 @@ from riskpilot.losses import (
     value_of,
 )
 from riskpilot.problem import Risk
-from riskpilot.statistics import Followed, follow
+from riskpilot.statistics import BOUNDARY, Followed, Stream, follow
+from riskpilot.statistics.sequential.boundary import MOST_LABELS, check_labels
 
 _LOOKS = 60  # points of a path in a picture
 
@@ -248,6 +250,7 @@ def begin_labels(plan: TestPlan, fresh: FreshScores | None = None) -> Progress:
     """
     n = len(plan.order)
     assert plan.horizon is not None
+    check_boundaries(plan, plan.horizon)
     followed = {}
     for risk in plan.problem.risks:
         pool = None
@@ -276,20 +279,60 @@ def begin_within_reach(plan: TestPlan, fresh: FreshScores | None = None) -> Prog
                 f"first and use select_from_losses."
             )
 
-    def does(horizon: int) -> bool:
-        return bool(begin_labels(replace(plan, horizon=horizon), fresh).needed)
-
-    low, high = progress.horizon, 2 * progress.horizon
-    while not does(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if does(middle) else (middle, high)
-    raise ProblemError(
+    wanted = _enough_labels(plan)
+    rule = (
         f"The horizon must be long enough for something to pass, but with at most "
-        f"{how_many(progress.horizon, 'label')} nothing can, whatever the losses are. "
-        f"{high:,} would do: horizon={high}, or more."
+        f"{how_many(progress.horizon, 'label')} nothing can, whatever the losses are."
     )
+    try:
+        while not begin_labels(replace(plan, horizon=wanted), fresh).needed:
+            wanted += 1  # where rounding decides
+    except ProblemError:
+        raise ProblemError(
+            f"{rule} It would take {wanted:,}, and exact boundaries are computed for at most "
+            f"{MOST_LABELS:,} in all. Raise the limit, or collect all labels first and use "
+            f"select_from_losses."
+        ) from None
+    raise ProblemError(f"{rule} {wanted:,} would do: horizon={wanted}, or more.")
+
+
+def check_boundaries(plan: TestPlan, horizon: int) -> None:
+    """Refuse a horizon for which the exact boundaries of a plan would take too long to compute.
+
+    Those of all labels are computed before the first one. A boundary that depends on which labels
+    count is walked on with the labels, and needs a horizon within reach of one.
+    """
+    streams = _boundary_streams(plan)
+    if streams:
+        limits = {_limit_of(stream) for stream in streams if not stream.conditional}
+        check_labels(horizon, max(len(limits), 1))
+
+
+def _boundary_streams(plan: TestPlan) -> list[Stream]:
+    """Return the streams of a plan that are held against an exact boundary."""
+    every = (stream for risk in plan.problem.risks for stream in streams_of(plan, risk))
+    return [stream for stream in every if stream.test == BOUNDARY]
+
+
+def _limit_of(stream: Stream) -> float:
+    """Return the limit of an exact boundary, which is the same for all candidates."""
+    return float(np.max(stream.limits))
+
+
+def _enough_labels(plan: TestPlan) -> int:
+    """Compute with how many labels every boundary can be passed, up to rounding.
+
+    Labels without any loss pass where (1 - limit)^m <= delta, since all of delta may be spent at
+    the horizon; each group of a risk needs so many of its own.
+    """
+    log_delta = math.log(plan.problem.delta)
+    enough = 1
+    for risk in plan.problem.risks:
+        streams = [stream for stream in streams_of(plan, risk) if stream.test == BOUNDARY]
+        for stream in streams:
+            labels = math.ceil(log_delta / math.log1p(-_limit_of(stream)))
+            enough = max(enough, len(streams) * labels)
+    return enough
 
 
 def labels_again(

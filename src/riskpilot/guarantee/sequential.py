@@ -8,7 +8,7 @@ giving a candidate its losses later than others.
 """
 
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -111,7 +111,7 @@ def boundary_steps(plan: TestPlan, risk: Risk) -> tuple[int, ...] | None:
     return steps_of_boundary(float(np.max(stream.limits)), plan.problem.delta, plan.horizon)
 
 
-@cache
+@lru_cache(maxsize=8)
 def steps_of_boundary(limit: float, delta: float, horizon: int) -> tuple[int, ...]:
     """The first label at which a count of 0, 1, 2, ... crosses; the limit is on the unit scale."""
     critical = exact_boundary(limit, delta, horizon).critical

@@ -8,12 +8,13 @@ import numpy as np
 
 from riskpilot.common import how_many, plain_configs
 from riskpilot.common.arrays import FloatArray
-from riskpilot.errors import CertificateError, LossError
+from riskpilot.errors import CertificateError, LossError, ProblemError
 from riskpilot.guarantee import (
     Certificate,
     Procedure,
     Question,
     TestPlan,
+    TestResult,
     Use,
     freeze_plan,
     issue,
@@ -22,6 +23,7 @@ from riskpilot.guarantee import (
     numbers_of,
     run_test,
 )
+from riskpilot.guarantee.label_progress import check_boundaries
 from riskpilot.losses import (
     ANY_FREE,
     CalibrationLosses,
@@ -149,15 +151,18 @@ def compare(
             return [*differences, found]
         return [*differences, *differences_in_words(found, certificate, seen)]
     opened = calibration_losses(problem, brought.calibration, ANY_FREE)
-    rows = _rows(question.plan, opened, certificate)
-    if rows is None:
+    orders = _orders(question.plan, opened, certificate)
+    if not orders:
         mismatch = (
             f"calibration has {how_many(opened.n_configs, 'configuration')}, but {seen.n_configs} "
             f"were considered and {len(question.plan.order)} tested"
         )
         return [*differences, mismatch]
     scores = read_judge(problem, brought.judge, opened.n_configs, opened.n_examples)
-    result = run_test(question.plan, opened, procedure, rows, scores)
+    for rows in orders:
+        result = run_test(question.plan, opened, procedure, rows, scores)
+        if _same_data(result, certificate):
+            break
     found = issue(question, result, _use(certificate, brought))
     return [*differences, *differences_in_words(found, certificate, seen)]
 
@@ -169,7 +174,7 @@ def _of_labels(certificate: Certificate, brought: Brought, question: Question) -
     """
     assert certificate.sequential is not None
     plan = question.plan
-    labels = certificate.sequential["labels"]
+    labels, horizon = certificate.sequential["labels"], certificate.sequential["horizon"]
     if len(labels) != len(plan.order):
         return "the numbers of labels are not those of the candidates"
     shape = np.shape(brought.calibration.get(plan.problem.names[0], ()))
@@ -188,20 +193,39 @@ def _of_labels(certificate: Certificate, brought: Brought, question: Question) -
     looks = numbers_of(certificate.sequential["looks"])
     fresh, judge = _scores_of_labels(plan.problem, brought.judge, n_rows)
     orders = [places[n_rows]] if len(places) > 1 else [plan.order, range(len(plan.order))]
+    refused: LossError | None = None
+    found: tuple[Question, TestResult] | None = None
     for rows in orders:  # where every configuration is a candidate, either order will do
         own = None if fresh is None else fresh.of(rows)
-        asked = replace(question, plan=label_by_label(plan, certificate.sequential["horizon"], own))
+        asked = replace(question, plan=label_by_label(plan, horizon, own))
+        try:
+            check_boundaries(asked.plan, horizon)
+        except ProblemError as error:
+            return f"no labels can have begun with the horizon of the certificate. {error}"
         try:
             result = labels_again(
                 asked.plan, brought.calibration, labels, looks, rows, own, judge
             ).result()
-        except LossError:  # in the wrong order, a candidate may seem to lack losses
-            if rows is orders[-1]:
-                raise
+        except LossError as error:  # in the wrong order, a candidate may seem to lack losses
+            refused = error
             continue
-        if result.calibration_digest == certificate.calibration_digest:
+        found = asked, result
+        if _same_data(result, certificate):
             break
-    return issue(asked, result, _use(certificate, brought))
+    if found is None:
+        assert refused is not None
+        raise refused
+    return issue(*found, _use(certificate, brought))
+
+
+def _same_data(result: TestResult, certificate: Certificate) -> bool:
+    """Tell whether losses, and a judge's scores, are those of a certificate, in its order.
+
+    Candidates may have the same losses, so that only the scores tell one order from another.
+    """
+    said = None if certificate.judge is None else certificate.judge["digest"]
+    scores = None if result.judge is None else result.judge.digest
+    return result.calibration_digest == certificate.calibration_digest and scores == said
 
 
 def _scores_of_labels(
@@ -292,15 +316,19 @@ def _estimates(
     ]
 
 
-def _rows(
+def _orders(
     plan: TestPlan, opened: CalibrationLosses, certificate: Certificate
-) -> Sequence[int] | None:
-    """Find the candidates' rows in calibration losses, which may hold the candidates alone."""
+) -> list[Sequence[int]]:
+    """Find the candidates' rows in calibration losses, which may hold the candidates alone.
+
+    Where every configuration is a candidate the losses may be in either order; none where they have
+    neither as many rows as there are configurations nor as there are candidates.
+    """
     candidates = range(len(plan.order))
+    if opened.n_configs == plan.n_configs == len(candidates):
+        either: tuple[Sequence[int], ...] = (candidates, plan.order)
+        fitting = [r for r in either if opened.digest(r) == certificate.calibration_digest]
+        return fitting or [plan.order]
     if opened.n_configs == plan.n_configs:
-        alone = opened.n_configs == len(candidates)
-        # Every configuration is a candidate: the losses may be in either order.
-        if alone and opened.digest(candidates) == certificate.calibration_digest:
-            return candidates
-        return plan.order
-    return candidates if opened.n_configs == len(candidates) else None
+        return [plan.order]
+    return [candidates] if opened.n_configs == len(candidates) else []

@@ -30,25 +30,30 @@ and then to save time, and what is cut off counts as spent. All numbers are sums
 positive numbers, whose relative rounding error after t labels is at most 4 t machine epsilons; f
 is reduced by more than that and all cuts together, for up to five million labels. The inequality
 therefore holds as stated, not approximately.
+
+The time grows a little faster than the number of labels: a hundred thousand of them take a quarter
+of a second, two million about ten seconds. Horizons end there, because whoever reads a saved
+calibration, or verifies a certificate, computes its boundaries again, and trusts neither before.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import bdtrik
 
 from riskpilot.common.arrays import BoolArray, FloatArray, IntArray
-from riskpilot.errors import ProblemError
+from riskpilot.errors import ProblemError, shown
 
 Spending = Callable[[FloatArray], FloatArray]
 
+MOST_LABELS = 2_000_000  # of all boundaries that are computed for one plan, together
 _CUT_EVERY = 100  # labels between two cuts of the upper tail
 _CUT = 1e-13  # what a cut may cost, as a share of the error that is allowed by then
-_MOST_LABELS = 5_000_000
-# f is reduced by this share: twice the rounding and the cuts of that many labels.
-_RESERVE = 2 * _MOST_LABELS * (4 * float(np.finfo(np.float64).eps) + _CUT / _CUT_EVERY)
+# f is reduced by this share: twice the rounding and the cuts of five million labels.
+_RESERVE = 2 * 5_000_000 * (4 * float(np.finfo(np.float64).eps) + _CUT / _CUT_EVERY)
 _TINY = 1e-290  # more than what products of positive numbers can lose by underflow
 
 
@@ -91,13 +96,7 @@ def allowed_errors(delta: float, horizon: int, spending: Spending = quadratic) -
     array([0.00625, 0.025  , 0.05625, 0.1    ])
     """
     _check_delta(delta)
-    whole = isinstance(horizon, int | np.integer) and not isinstance(horizon, bool)
-    if not whole or not 1 <= horizon <= _MOST_LABELS:
-        raise ProblemError(
-            f"The horizon is the largest number of labels, a whole number from 1 to "
-            f"{_MOST_LABELS:,}, but it is {horizon!r}. Name how many labels there can be at most, "
-            f"such as horizon=1000."
-        )
+    check_labels(horizon)
     shares = np.asarray(spending(np.arange(1, horizon + 1) / horizon), dtype=np.float64)
     fine = shares.shape == (horizon,) and bool((np.diff(shares) >= 0).all())
     if not fine or not (shares[0] >= 0 and shares[-1] <= 1):
@@ -279,6 +278,10 @@ def exact_boundary(
     >>> boundary.critical[[99, 499, 999]].tolist()
     [1, 34, 84]
     """
+    if spending is quadratic and counts is None:
+        _check_delta(delta)
+        check_labels(horizon)
+        return _whole_boundary(float(limit), float(delta), int(horizon))
     allowed = allowed_errors(delta, horizon, spending)
     if counts is not None:
         allowed = allowed[: len(counts)]
@@ -286,19 +289,73 @@ def exact_boundary(
     return Boundary(float(limit), critical, spent)
 
 
+@lru_cache(maxsize=8)
+def _whole_boundary(limit: float, delta: float, horizon: int) -> Boundary:
+    """Compute the boundary with the usual spending, where every label counts.
+
+    A calibration needs it before the first label and for every answer, and all risks with the same
+    limit share it. Nobody can write to its arrays.
+    """
+    _, critical, spent = advance(start_walk(limit, delta, horizon), shared_errors(delta, horizon))
+    critical.flags.writeable = spent.flags.writeable = False
+    return Boundary(limit, critical, spent)
+
+
+@lru_cache(maxsize=8)
+def shared_errors(delta: float, horizon: int) -> FloatArray:
+    """Return `allowed_errors` with the usual spending; the same array, which cannot be written to,
+    for all risks and groups of a calibration."""
+    allowed = allowed_errors(delta, horizon)
+    allowed.flags.writeable = False
+    return allowed
+
+
 def largest_critical(limit: float, delta: float, labels: int) -> int:
     """A count that no boundary within delta goes beyond, with so many labels that count.
 
     P(crossed) >= P(S_m <= c_m), so that c_m is at most the critical count of the binomial test. One
-    more than can be needed costs nothing; one too few would cost power, not validity.
+    more than can be needed costs nothing; one too few would cost power, not validity. It is -1
+    where even labels without any loss are too few.
 
-    >>> largest_critical(0.1, 0.1, 1000)
-    88
+    >>> largest_critical(0.1, 0.1, 1000), largest_critical(0.1, 0.1, 21)
+    (88, -1)
     """
-    if labels < 1:
+    if labels < 1 or labels * math.log1p(-limit) > math.log(delta) + 1e-9:
         return -1
     largest = float(bdtrik(delta, labels, limit))
     return min(labels, int(largest) + 1) if math.isfinite(largest) else labels
+
+
+def check_labels(horizon: int, boundaries: int = 1) -> None:
+    """Refuse a horizon for which the boundaries of a plan are not computed.
+
+    Parameters
+    ----------
+    horizon : int
+        The largest number of labels.
+    boundaries : int, optional
+        How many different boundaries there are.
+
+    Raises
+    ------
+    ProblemError
+        If the horizon is no positive number, or all boundaries together have too many labels.
+
+    Examples
+    --------
+    >>> check_labels(MOST_LABELS)
+    >>> check_labels(MOST_LABELS // 2, boundaries=2)
+    """
+    most = MOST_LABELS // boundaries
+    whole = isinstance(horizon, int | np.integer) and not isinstance(horizon, bool | np.timedelta64)
+    if whole and 1 <= horizon <= most:
+        return
+    together = "" if boundaries == 1 else f" with {boundaries} different limits"
+    raise ProblemError(
+        f"The horizon is the largest number of labels, for the exact boundary of 0/1 losses"
+        f"{together} a whole number from 1 to {most:,}, but it is {shown(horizon)}. Use a horizon "
+        f"of that size; or collect all labels first, and select with all of them at once."
+    )
 
 
 def _check_delta(delta: float) -> None:

@@ -19,8 +19,10 @@ from riskpilot.statistics.sequential.boundary import (
     Walk,
     advance,
     allowed_errors,
+    exact_boundary,
     largest_critical,
     quadratic,
+    shared_errors,
     start_walk,
 )
 from riskpilot.statistics.sequential.labels import losses_of
@@ -103,9 +105,11 @@ def start_counts(
     """
     zeros = np.zeros(n, np.int64)
     walk = start_walk(limit, delta, horizon)
-    allowed = allowed_errors(delta, horizon, spending)
+    usual = spending is quadratic
+    allowed = shared_errors(delta, horizon) if usual else allowed_errors(delta, horizon, spending)
     if not conditional:  # then the last critical count is known: beyond it there is no way back
-        walk = replace(walk, most=advance(walk, allowed)[0].critical)
+        boundary = exact_boundary(limit, delta, horizon, spending=spending)
+        walk = replace(walk, most=int(boundary.critical[-1]))
     return Counts((walk,) * n, allowed, conditional, 0, zeros, zeros, np.zeros(n))
 
 

@@ -18,8 +18,15 @@ from riskpilot.selection import FrozenPlan, Selection, conclude
 from riskpilot.study.kept.attributes import settings_of
 from riskpilot.study.labels import cards, files
 from riskpilot.study.labels.arriving import read_batch, read_kept
-from riskpilot.study.labels.kept import keep_batch, read_batches, sequential_entry
+from riskpilot.study.labels.kept import (
+    entry_of_question,
+    keep_batch,
+    read_batches,
+    sequential_entry,
+)
 from riskpilot.study.labels.resuming import (
+    Asked,
+    asked_of,
     check_same_question,
     fresh_of_entry,
     frozen_copy,
@@ -41,6 +48,10 @@ class Calibration:
     With a study, the labels are kept in its storage, and its ledger has the question from the first
     label on. ``Calibration(study, horizon=...)`` made again goes on where the last one stopped,
     with the candidates that it began with.
+
+    It can be pickled and copied, with all of its labels. The copy of one that has a study goes on
+    from the labels in the study's storage, where no two copies can add different ones; one whose
+    study lives in memory cannot be copied, since its storage would be copied with it.
 
     Parameters
     ----------
@@ -94,13 +105,8 @@ class Calibration:
         horizon: int,
         judge: Mapping[str, Any] | None = None,
     ) -> None:
-        self._study: optuna.Study | None = None
-        self._settled: Settled | None = None
-        self._frozen: FrozenPlan | None = None
-        self._use: Use | None = None
-        self._n_batches = 0
+        self._come_into_being(source if isinstance(source, FrozenPlan) else None)
         if isinstance(source, FrozenPlan):
-            self._frozen = source
             plan = source.question.plan
             fresh = read_fresh(plan.problem, judge, len(plan.order))
             self._begin(source, horizon, fresh)
@@ -112,6 +118,14 @@ class Calibration:
                 f"{shown(source)}. Pass a study with finished trials, or "
                 f"riskpilot.freeze(problem, validation=...)."
             )
+
+    def _come_into_being(self, frozen: FrozenPlan | None = None) -> None:
+        """Stand before a study is known."""
+        self._study: optuna.Study | None = None
+        self._settled: Settled | None = None
+        self._frozen = frozen
+        self._use: Use | None = None
+        self._n_batches = 0
 
     def _begin(self, source: Settled | FrozenPlan, horizon: int, fresh: FreshScores | None) -> None:
         """Stand before the first label."""
@@ -127,17 +141,28 @@ class Calibration:
 
     def _open(self, study: optuna.Study, horizon: int, judge: Mapping[str, Any] | None) -> None:
         """Begin with a study, or go on with the labels that its storage has."""
-        self._study = study
-        self._settled = settled = settle_labels(study, None)
-        plan = settled.question.plan
+        settled = settle_labels(study, None)
         asked = question_by_label(settled.question, settled.validation, horizon)
         entry = sequential_entry(study, asked.content)
+        if entry is not None:
+            settled = settle_labels(study, trials_of(entry))
+        self._take_up(study, settled, entry, horizon, judge)
+
+    def _take_up(
+        self,
+        study: optuna.Study,
+        settled: Settled,
+        entry: dict[str, Any] | None,
+        horizon: int,
+        judge: Mapping[str, Any] | None,
+    ) -> None:
+        """Stand where the labels of a question stand; ``entry``: of the ledger, if it has some."""
+        self._study, self._settled = study, settled
+        plan = settled.question.plan
         if entry is None:
-            fresh = read_fresh(plan.problem, judge, len(plan.order))
-            self._begin(settled, horizon, fresh)
+            self._begin(settled, horizon, read_fresh(plan.problem, judge, len(plan.order)))
             return
-        self._settled = settled = settle_labels(study, trials_of(entry))
-        fresh = fresh_of_entry(study, entry, settled.question.plan, judge)
+        fresh = fresh_of_entry(study, entry, plan, judge)
         self._begin(settled, horizon, fresh)
         check_same_question(study, entry, self._question)
         self._use = use_of(entry)
@@ -377,13 +402,46 @@ class Calibration:
         CertificateError
             If the file cannot be read, is no calibration, or was changed after it was written.
         """
-        saved = files.load(path)
-        made = cls(saved.frozen, horizon=saved.horizon, judge=saved.judge)
-        files.check_same_plan(path, saved, made._question)
+        return cls._load(path)
+
+    @classmethod
+    def _load(cls, source: str | Path | bytes) -> "Calibration":
+        """Read a file that `save` wrote, or its content."""
+        saved = files.load(source)
+        try:
+            made = cls(saved.frozen, horizon=saved.horizon, judge=saved.judge)
+        except ProblemError as error:
+            raise files.unusable(source, error) from None
+        files.check_same_plan(source, saved, made._question)
         made._use = saved.use
         made._progress = saved.progress(made._question.plan, made._progress.fresh)
         made._n_batches = len(made._progress.looks)
         return made
+
+    @classmethod
+    def _again(cls, study: optuna.Study, asked: Asked) -> "Calibration":
+        """Go on with a question to the labels of a study, from all that its storage has by now."""
+        made = cls.__new__(cls)
+        made._come_into_being()
+        settled = settle_labels(study, asked.trials)
+        entry = entry_of_question(study, asked.question)
+        made._take_up(study, settled, entry, asked.horizon, asked.judge)
+        asked.check_same(study, made._question)
+        return made
+
+    def __copy__(self) -> "Calibration":
+        """Stand where this one stands, with the same study; its state is never changed in place."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy, with all labels; a copy of a study's goes on from what the study's storage has."""
+        if self._study is not None:
+            return self._again, (self._study, asked_of(self._study, self._question, self._progress))
+        assert self._frozen is not None
+        content = files.as_bytes(self._frozen, self._question, self._use, self._progress)
+        return self._load, (content,)
 
     def __repr__(self) -> str:
         return f"Calibration({self.message})"

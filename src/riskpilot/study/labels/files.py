@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -112,6 +112,21 @@ def save(
     path: str | Path, frozen: FrozenPlan, question: Question, use: Use | None, progress: Progress
 ) -> Path:
     """Write a calibration to a file, whole or not at all, and return where it is."""
+    content = as_bytes(frozen, question, use, progress)
+    check_replaceable(path, "calibration", CertificateError, renewed="a saved calibration")
+    try:
+        return write_whole(path, content)
+    except (OSError, TypeError, ValueError) as error:
+        raise_alone(
+            CertificateError(
+                f"The calibration cannot be written to {shown_safely(path)}: {reason_of(error)}. "
+                f"Check that the folder exists, can be written and has space."
+            )
+        )
+
+
+def as_bytes(frozen: FrozenPlan, question: Question, use: Use | None, progress: Progress) -> bytes:
+    """Return the content of a calibration's file."""
     arrays = {f"{_VALIDATION}{name}": np.asarray(v) for name, v in frozen.given.items()}
     arrays |= {f"{_LABELS}{name}": values for name, values in progress.table.items()}
     if progress.fresh is not None:
@@ -145,22 +160,13 @@ def save(
     written = json.dumps({**head, "digest": digest_of(head)}, allow_nan=False)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, head=np.array(written), **arrays)
-    check_replaceable(path, "calibration", CertificateError, renewed="a saved calibration")
-    try:
-        return write_whole(path, buffer.getvalue())
-    except (OSError, TypeError, ValueError) as error:
-        raise_alone(
-            CertificateError(
-                f"The calibration cannot be written to {shown_safely(path)}: {reason_of(error)}. "
-                f"Check that the folder exists, can be written and has space."
-            )
-        )
+    return buffer.getvalue()
 
 
-def load(path: str | Path) -> Saved:
-    """Read what `save` wrote, if it is whole."""
+def load(source: str | Path | bytes) -> Saved:
+    """Read what `save` wrote, or the content of such a file, if it is whole."""
     try:
-        with Path(path).open("rb") as file:
+        with _opened(source) as file:
             check_archive(file, "The calibration", CertificateError)
             with np.load(file, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
@@ -175,26 +181,34 @@ def load(path: str | Path) -> Saved:
     except (*_UNREADABLE, AttributeError, ShapeError) as error:
         raise_alone(
             CertificateError(
-                f"The calibration {shown_safely(path)} cannot be read: {reason_of(error)}. "
+                f"The calibration {_place(source)} cannot be read: {reason_of(error)}. "
                 f"Give the path of a file that Calibration.save() wrote."
             )
         )
     whole_file = stored == digest_of(head) and head["format"] == _FORMAT
     if not whole_file or {name: _digest(v) for name, v in arrays.items()} != head["arrays"]:
         raise CertificateError(
-            f"The calibration {shown_safely(path)} was changed after it was written, or is of "
+            f"The calibration {_place(source)} was changed after it was written, or is of "
             f"another version: its digest does not match its content. Take an untouched copy."
         )
     return _saved(head, arrays)
 
 
-def check_same_plan(path: str | Path, saved: Saved, question: Question) -> None:
+def check_same_plan(source: str | Path | bytes, saved: Saved, question: Question) -> None:
     """Refuse labels of another plan than the one that the validation losses lead to."""
     if question.plan_digest != saved.plan_digest:
         raise CertificateError(
-            f"The calibration {shown_safely(path)} was begun with another plan than its validation "
+            f"The calibration {_place(source)} was begun with another plan than its validation "
             f"losses lead to here. Read it with the versions that wrote it."
         )
+
+
+def unusable(source: str | Path | bytes, error: RiskpilotError) -> CertificateError:
+    """Make the error for a file that holds what no calibration can be made of."""
+    return CertificateError(
+        f"The calibration {_place(source)} holds what no Calibration can be made of: {error} Take "
+        f"a file that Calibration.save() wrote."
+    )
 
 
 def _saved(head: Mapping[str, Any], arrays: Mapping[str, Array]) -> Saved:
@@ -230,6 +244,16 @@ def _saved(head: Mapping[str, Any], arrays: Mapping[str, Array]) -> Saved:
         table,
         judge,
     )
+
+
+def _opened(source: str | Path | bytes) -> BinaryIO:
+    """Open a file, or its content, for reading."""
+    return io.BytesIO(source) if isinstance(source, bytes) else Path(source).open("rb")
+
+
+def _place(source: str | Path | bytes) -> str:
+    """Say where a calibration is read from."""
+    return "of a pickle" if isinstance(source, bytes) else shown_safely(source)
 
 
 def _digest(values: Array) -> str:

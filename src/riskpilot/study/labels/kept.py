@@ -69,6 +69,11 @@ def sequential_entry(study: optuna.Study, asked: Mapping[str, Any]) -> dict[str,
     return found[-1] if found else None
 
 
+def entry_of_question(study: optuna.Study, question: str) -> dict[str, Any] | None:
+    """Find a question in the ledger by its digest; None before its first label."""
+    return next((entry for entry in ledger(study) if entry["question"] == question), None)
+
+
 def read_batches(study: optuna.Study, question: str) -> list[Batch]:
     """Read the labels of a question, by its digest, in the order in which they came."""
     store = store_of(study)

@@ -1,18 +1,62 @@
 """Where the labels of a study stand: its frozen plan, and the judge that they began with."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import optuna
 
 from riskpilot.errors import ProblemError, StudyError
-from riskpilot.guarantee import Question, TestPlan, fixed_sequence, question_digest
+from riskpilot.guarantee import Progress, Question, TestPlan, fixed_sequence, question_digest
 from riskpilot.losses import FreshScores, read_fresh
 from riskpilot.selection import FrozenPlan
 from riskpilot.study.as_tables import validation_table
 from riskpilot.study.kept.seen_ids import seen_ids
 from riskpilot.study.labels.kept import read_kept_fresh
 from riskpilot.study.questions.asking import Settled, settle
+from riskpilot.study.storages import is_in_memory, storage_of
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question to the labels of a study, as a copy of a calibration carries it.
+
+    ``question``: its digest; ``trials``: the numbers of those that are considered; ``judge``: its
+    scores of fresh examples, where one helps.
+    """
+
+    question: str
+    trials: tuple[int, ...]
+    horizon: int
+    judge: Mapping[str, Any] | None
+
+    def check_same(self, study: optuna.Study, question: Question) -> None:
+        """Refuse a study that leads to another question now."""
+        if question_digest(question.content) != self.question:
+            raise StudyError(
+                f"A copy of a Calibration has the candidates of the one that was copied, but study "
+                f"{study.study_name!r} leads to others now: its limits, trials or losses were "
+                f"changed. Begin with what it has: Calibration(study, horizon={self.horizon})."
+            )
+
+
+def asked_of(study: optuna.Study, question: Question, progress: Progress) -> Asked:
+    """Return what a copy needs to go on with the labels of a study, which has a storage of its own.
+
+    A storage in memory would be copied as well: each copy could then take labels, and certify by
+    them, that the ledger of the other one does not know.
+    """
+    if is_in_memory(storage_of(study)):
+        raise StudyError(
+            f"A Calibration records its labels in the storage of its study, which all copies "
+            f"share, but study {study.study_name!r} lives in memory and would be copied as well. "
+            f'Use create_study(..., storage="sqlite:///study.db"); or carry a file elsewhere: '
+            f"save(path), then Calibration.load(path)."
+        )
+    assert question.trials is not None
+    fresh = progress.fresh
+    judge = None if fresh is None else {"unlabelled": dict(fresh.scores), "ids": fresh.ids}
+    return Asked(question_digest(question.content), question.trials, progress.horizon, judge)
 
 
 def settle_labels(study: optuna.Study, numbers: Collection[int] | None) -> Settled:
