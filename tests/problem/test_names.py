@@ -82,6 +82,10 @@ LARGER = """
     answer_correctness accurate is_accurate solved is_solved problems_solved solve_rate passed
     all_tests_passed has_passed groundedness pass@10 hits@5 top5_accuracy
     balanced_accuracy empirical_coverage
+    adversarial_accuracy success_rate_against_attacks defense_success top1 top_1 map@10 P@1
+    success@5 negative_predictive_value true_negatives explained_variance solved_rate passed_tests
+    wins error_free no_errors detection_rate mean_reciprocal_rank log_likelihood faithful rouge1
+    mean_opinion_score compliance
 """
 LOSSES = """
     accuracy_drop recall_gap auc_loss error 1-accuracy one_minus_f1 -reward missed_recall
@@ -92,6 +96,9 @@ LOSSES = """
     failure_to_pass fail_to_pass not_passed bytes_passed arguments_passed seconds_passed inaccurate
     less_accurate ungroundedness incorrectness steps_to_success tokens_per_success
     attempts_until_solved success_latency cost_of_success lack_of_success harm_if_solved
+    attack_success_rate attack_success adversarial_success_rate jailbreak_success poor_quality
+    prompt_injection_success exploit_success fpr@95 negative_log_likelihood unexplained_variance
+    noncompliance false_detection_rate
 """
 
 
@@ -118,6 +125,14 @@ def test_losses_are_not_taken_for_more_than_they_are(name):
         ("highest_error", "Quantile"),
         ("error_by_group", "WorstGroup"),
         ("harm_per_group", "WorstGroup"),
+        ("per_group_error", "WorstGroup"),
+        ("every_group_error", "WorstGroup"),
+        ("max_group_harm", "WorstGroup"),
+        ("worst_subgroup_harm", "WorstGroup"),
+        ("group_disparity", "GroupGap"),
+        ("largest_harm", "Quantile"),
+        ("value_at_risk", "Quantile"),
+        ("expected_shortfall", "CVaR"),
     ],
 )
 def test_a_name_that_compares_or_parts_is_no_plain_mean(name, statistic):
@@ -199,6 +214,20 @@ def test_names_that_say_more_than_a_mean_need_a_statistic(name):
     with pytest.raises(rp.ProblemError, match="says"):
         rp.Risk(name, 0.1)
     assert rp.Risk(name, 0.1, statistic=rp.Mean()).name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "level"), [("latency_p99.9", "0.999"), ("p97.5_cost", "0.975"), ("99.9th", "0.999")]
+)
+def test_a_level_with_a_fraction_is_named_whole(name, level):
+    with pytest.raises(rp.ProblemError, match=rf"Quantile\({level}\)"):
+        rp.Risk(name, 0.1)
+
+
+def test_the_success_of_an_attack_is_a_loss_and_has_no_lower_limit():
+    assert rp.Risk("attack_success_rate", 0.1).limit == 0.1
+    with pytest.raises(rp.ProblemError, match="at_least goes with"):
+        rp.Risk("attack_success_rate", at_least=0.9)
 
 
 @pytest.mark.parametrize("name", A_MEAN.split())

@@ -297,7 +297,8 @@ def check_sounds(name: str) -> None:
         raise ProblemError(
             f"A limit is on losses, which are better when smaller, but the name {name!r} says that "
             f"larger is better.{near(name)} Record the loss, such as one minus the quantity, under "
-            f"a name that says so: Risk({_as_loss(name)!r}, limit=...)."
+            f"a name that says so: Risk({_as_loss(name)!r}, limit=...). "
+            f"Where it is a loss already, use another name."
         )
 
 

@@ -31,11 +31,14 @@ def words_of(name: str) -> tuple[str, ...]:
 # Words and pairs of words that say "larger is better" wherever they stand in a name ...
 _LARGER = frozenset(
     words_of(
-        "acc accuracy auc auprc auroc availability bleu correct correctness coverage dice f1 "
-        "f1score faithfulness fbeta fscore groundedness helpfulness iou jaccard kappa mcc meteor "
-        "miou mrr ndcg npv ppv precision profit psnr quality r2 recall revenue reward rewards "
-        "rocauc rouge sensitivity "
-        "specificity ssim throughput tnr tp tpr uptime utility"
+        "acc accuracy adequacy ap50 auc auprc auroc availability bertscore bleu bleurt chrf "
+        "coherence correct correctness coverage csat dcg dice elbo f1 f1score factuality faithful "
+        "faithfulness fbeta fluency fscore groundedness harmlessness helpful helpfulness hota idf1 "
+        "informedness intelligibility iou jaccard kappa loglik map50 mcc meteor miou mota mrr "
+        "naturalness ndcg nmi npv pesq ppv precision profit psnr qps quality r2 recall revenue "
+        "reward rewards robustness rocauc rouge rouge1 rouge2 rougel sacrebleu satisfaction "
+        "sensitivity silhouette specificity speedup ssim stoi throughput tnr tp tpr truthful "
+        "truthfulness uptime utility youden"
     )
 )
 _MEAN_AVERAGE_PRECISION = "mAP"  # in this spelling only: a map may be anything
@@ -45,6 +48,12 @@ _LARGER_PAIRS = frozenset(
         ("pass", "rate"),
         ("win", "rate"),
         ("solve", "rate"),
+        ("solved", "rate"),
+        ("resolve", "rate"),
+        ("completion", "rate"),
+        ("detection", "rate"),
+        ("reciprocal", "rank"),
+        ("opinion", "score"),
         ("hit", "rate"),
         ("exact", "match"),
         ("true", "positive"),
@@ -54,10 +63,41 @@ _LARGER_PAIRS = frozenset(
         ("f", "1"),
         ("f", "measure"),
         ("r", "squared"),
+        ("log", "likelihood"),
+        ("matthews", "correlation"),
+        ("f", "beta"),
     }
 )
+# Pairs that say it although one of their words says "loss" by itself.
+_LARGER_ALTHOUGH = frozenset(
+    {
+        ("negative", "predictive"),
+        ("true", "negative"),
+        ("true", "negatives"),
+        ("true", "positives"),
+        ("explained", "variance"),
+        ("no", "error"),
+        ("no", "errors"),
+        ("zero", "errors"),
+    }
+)
+# "map@10" and "P@1" are retrieval's, where "fpr@95" is a loss; "top1" alone is an accuracy.
+_AT_K = re.compile(r"(?<![a-z])(?:map|p|r|hr|success)\s?@\s?(?:k|\d+)", re.IGNORECASE)
+_TOP = re.compile(r"[\W_]*top[\W_]*\d+[\W_]*", re.IGNORECASE)
 # Words that say it at the end of a name: "task_success" does, "success_latency" does not ...
-_LARGER_AT_THE_END = frozenset({"success", "successes", "successful", "accurate", "solved"})
+_SUCCESS = frozenset({"success", "successes", "successful"})
+_LARGER_AT_THE_END = _SUCCESS | frozenset(
+    words_of("accurate adherence agreement compliance harmless resolved solved win wins")
+)
+# Whose success is a loss, unless another word says that it is a success against them.
+_ATTACKS = frozenset(
+    words_of(
+        "adversarial adversary attack attacker attackers attacks backdoor breach evasion exploit "
+        "exploits fraud hack hacker injection intrusion jailbreak jailbreaks malware phishing "
+        "poisoning spoofing trojan"
+    )
+)
+_DEFENCE = frozenset(words_of("against blocking defence defended defense detection prevention"))
 # ... unless a word before them says what is counted up to there, or turns them.
 _UP_TO = frozenset(
     words_of("after as before given if less never on once per than to un unless until when without")
@@ -73,13 +113,13 @@ _LOSS = frozenset(
         "deviation diff difference disparity distance divergence drop dropped err error errors "
         "excess fail failed failure failures false gap gaps hacking inequality inverse lack "
         "lacking latency loss losses lost low lower minus miss missed misses missing mistake "
-        "mistakes neg negated negative no non not penalty reduction regret risk seconds shortfall "
-        "spread std time uncertainty under unfairness variance violated violation violations "
-        "worse wrong"
+        "mistakes neg negated negative no non not penalty poor reduction regret risk seconds "
+        "shortfall spread std time uncertainty under unfairness variance violated violation "
+        "violations worse wrong"
     )
 )
 # Words that say that something else than a mean is limited, and what to write for them.
-_LEVEL = r"(50|[6-9]\d|9{2,})"
+_LEVEL = r"(50|9{2,}\d?|975|[6-9]\d)"
 _PERCENTILE = re.compile(
     rf"\b(?:[pq]|pct|perc)\s?{_LEVEL}(?!\d)"
     rf"|\b{_LEVEL}(?: \d+)?\s?(?:st|nd|rd|th|pct|perc|percent)\b"
@@ -106,6 +146,20 @@ _FAIRNESS = {
 _COMPARING = {"gap": "GroupGap()", "gaps": "GroupGap()", "drop": "Difference()"}
 _COMPARED = frozenset({"of", "in", "between", "across"})
 _BY_GROUP = {("by", "group"), ("by", "groups"), ("per", "group"), ("across", "groups")}
+_OF_GROUPS = {
+    **dict.fromkeys(
+        [
+            (word, "group")
+            for word in ("worst", "max", "maximum", "hardest", "poorest", "highest", "largest")
+        ]
+        + [("per", "group"), ("each", "group"), ("every", "group"), ("all", "groups")],
+        "WorstGroup()",
+    ),
+    **dict.fromkeys(
+        [("group", "gap"), ("group", "disparity"), ("group", "difference")], "GroupGap()"
+    ),
+}
+_EXTREME = frozenset({"highest", "largest", "longest", "slowest"})
 # One word that is made of such a word and of what people often measure, such as "maxlatency"; the
 # list keeps "maximal", "worsted" and "raindrop" out.
 _JOINED = re.compile(
@@ -128,10 +182,15 @@ def sounds_larger(name: str) -> bool:
     """
     if re.match(r"\s*(1\s*)?[-\u2212\u2013]\s*\S", name):  # "1 - accuracy", "-reward"
         return False
-    words = words_of(name)
+    words = _without_attacks(words_of(name))
+    although = set(pairwise(words)) & _LARGER_ALTHOUGH
+    if although and _LOSS.isdisjoint(set(words).difference(*although)):
+        return True
+    if words[-1:] == ("free",) and len(words) > 1:  # "error_free"
+        return True
     if any(word in _LOSS for word in words):
         return False
-    if _ends_well(words):
+    if _ends_well(words) or _AT_K.search(name) or _TOP.fullmatch(name):
         return True
     pairs = set(pairwise(words))
     counted = any(one in ("pass", "hit", "hits") and other.isdigit() for one, other in pairs)
@@ -144,6 +203,19 @@ def sounds_larger(name: str) -> bool:
     return counted or not _LARGER.isdisjoint({*words, *whole}) or bool(pairs & _LARGER_PAIRS)
 
 
+def _without_attacks(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Leave out what an attack succeeds in: who limits it limits a loss.
+
+    >>> sounds_larger("attack_success_rate"), sounds_larger("defense_success_rate_under_attack")
+    (False, False)
+    >>> sounds_larger("adversarial_accuracy"), sounds_larger("success_rate_against_attacks")
+    (True, True)
+    """
+    if _ATTACKS.isdisjoint(words) or not _DEFENCE.isdisjoint(words):
+        return words
+    return tuple(word for word in words if word not in _SUCCESS)
+
+
 def _ends_well(words: tuple[str, ...]) -> bool:
     """Whether the end of a name says that something went well.
 
@@ -154,7 +226,7 @@ def _ends_well(words: tuple[str, ...]) -> bool:
     """
     if not words or not _UP_TO.isdisjoint(words[:-1]):
         return False
-    return words[-1] in _LARGER_AT_THE_END or (words[-1] == "passed" and _PASSING.issuperset(words))
+    return words[-1] in _LARGER_AT_THE_END or ("passed" in words and _PASSING.issuperset(words))
 
 
 def said_statistic(name: str) -> str | None:
@@ -163,15 +235,22 @@ def said_statistic(name: str) -> str | None:
     >>> said_statistic("latency_p95"), said_statistic("latency")
     ("'p95': statistic=Quantile(0.95)", None)
     """
-    words = words_of(name)
-    if ("worst", "group") in pairwise(words):
-        return "'worst group': statistic=WorstGroup()"
-    if ("group", "gap") in pairwise(words):
-        return "'group gap': statistic=GroupGap()"
+    name = re.sub(r"(?<=\d\d)\.(?=\d)", "", name)  # "p99.9" is one number
+    words = tuple(
+        word.removeprefix("sub") if "subgroup" in word else word for word in words_of(name)
+    )
+    for pair in pairwise(words):
+        if pair in _OF_GROUPS:
+            return f"'{' '.join(pair)}': statistic={_OF_GROUPS[pair]}"
     if words[-2:] in _BY_GROUP:
         return f"{' '.join(words[-2:])!r}: statistic=WorstGroup()"
-    if words[:1] == ("highest",):  # of an "error_at_highest_load" it is part of the condition
-        return "'highest': statistic=Quantile(0.99)"
+    if words[:1] and words[0] in _EXTREME:  # of an "error_at_highest_load" it is a condition
+        return f"{words[0]!r}: statistic=Quantile(0.99)"
+    if ("expected", "shortfall") in pairwise(words):
+        return "'expected shortfall': statistic=CVaR(0.95)"
+    if ("value", "at") in pairwise(words) and ("at", "risk") in pairwise(words):
+        statistic = "CVaR(0.95)" if "conditional" in words else "Quantile(0.95)"
+        return f"'value at risk': statistic={statistic}"
     for pair, statistic in _FAIRNESS.items():
         if pair in pairwise(words) or "".join(pair) in words:
             return f"'{' '.join(pair)}': statistic={statistic}"
