@@ -112,3 +112,12 @@ def test_doubt_counts_where_there_is_more_of_it_than_by_default():
     assert not has_unusual_doubt(REGION)
     assert has_unusual_doubt(region)
     assert (chances(RISKS, region=region) < chances(RISKS))[1:].all()
+
+
+def test_a_sample_without_any_loss_leaves_no_doubt_where_the_limit_is_far():
+    region = [rp.guarantee.Interval(0.0435, 0.035, 0.05, 22, True, noise=0.0, trust=1.0, doubt=0.0)]
+    values, variances = np.column_stack([np.zeros(6), FREE]), np.full((6, 2), 2.5e-7)
+    variances[:, 1] = np.nan
+    model = fit_model(Observations(X, values, variances, X[:0]))
+    found = certified_chances(model, region, Whole(range(6), values, variances), 0.15)
+    assert found.max() > 0.99

@@ -167,7 +167,14 @@ def certified_chances(
         estimates[:, :-1] = cautious_values(risks)
     tested = np.flatnonzero(non_dominated(estimates))
     order = tested[np.argsort(misses(region, estimates[tested]), kind="stable")]
-    noise = np.array([np.inf if part.without_loss else max(part.noise, 1e-12) for part in region])
+    # Where no evaluation near what passes had a loss, its noise is that of a single one.
+    single = np.sqrt(np.nan_to_num(whole.variances[:, :-1]).max(axis=0))
+    noise = np.array(
+        [
+            np.inf if part.without_loss else max(part.noise or least, 1e-12)
+            for part, least in zip(region, single, strict=True)
+        ]
+    )
     # Of what is each one's own, surrogates know most on validation data, and nothing on the other.
     known = own_noise * np.nan_to_num(np.minimum(whole.variances[order, :-1] / noise**2, 1.0))
     own = own_noise - known + (stds[order, :-1] / noise) ** 2
