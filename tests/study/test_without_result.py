@@ -290,6 +290,16 @@ def test_what_failed_is_not_tried_again_before_anything_gave_a_result():
 
 
 @pytest.mark.parametrize("seed", range(4))
+def test_a_number_with_steps_that_fails_everywhere_is_tried_at_every_value(seed):
+    def evaluate(trial):
+        trial.suggest_float("x", 0, 1, step=0.125)
+        raise RuntimeError("nothing works")
+
+    study = searched(evaluate, 9, seed)
+    assert len({trial.params["x"] for trial in study.trials}) == 9
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_a_branch_without_parameters_that_failed_is_left(seed):
     def evaluate(trial):
         branch = trial.suggest_categorical("branch", ["a", "b", "off"])

@@ -1,11 +1,12 @@
 """The next configuration: the best point of a space that has not been tried."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial
 from scipy.spatial import KDTree
 
@@ -24,7 +25,7 @@ _REFINED = ((0.05, 64, 4), (0.01, 64, 4))
 _CLIMBED = ((0.3, 32, 16), (0.1, 32, 16), (0.05, 32, 16), (0.01, 32, 16))
 # Evaluations on the front are starts as well; around all of them so many places are looked at.
 _AROUND, _AROUND_EACH, _ASIDE = 512, 8, 0.2
-# Of a whole number so many values are looked at, to find one that was not tried.
+# Of a number with steps so many values are looked at, to find one that was not tried.
 _LOOKED_AT = 64
 # From this trial on, every so many look for any choice that was not tried.
 _FIRST_TURN, _TURNS = 12, 4
@@ -105,7 +106,7 @@ def unlike_tried(
     if isinstance(distribution, CategoricalDistribution):
         others = iter(distribution.choices[i] for i in rng.permutation(len(distribution.choices)))
     else:
-        n = _LOOKED_AT if isinstance(distribution, IntDistribution) else 1
+        n = _LOOKED_AT if math.isfinite(n_values(distribution)) else 1
         others = (from_unit(distribution, u) for u in rng.random(n))
     return next(itertools.filterfalse(is_used_up, others), value)
 

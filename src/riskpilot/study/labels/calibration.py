@@ -70,8 +70,8 @@ class Calibration:
     Raises
     ------
     ProblemError
-        If the source or the horizon cannot be used, nothing can pass with so few labels, a limit is
-        open, or a risk cannot be tested label by label.
+        If the source or the horizon cannot be used, no 0/1 losses can pass with so few labels, a
+        limit is open, or a risk cannot be tested label by label.
     LossError
         If the scores of the judge cannot be used.
     LeakageError
