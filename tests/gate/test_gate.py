@@ -127,7 +127,7 @@ def test_a_name_that_would_break_a_form_is_escaped(tmp_path):
         ([], "needs a limit"),
         (["accuracy_drop<=0.03"], "none is given"),
         (["error<=0.1 as cvar(0.9)"], "limits something else"),
-        (["fluency<=0.1"], "has no column 'fluency'"),
+        (["verbosity<=0.1"], "has no column 'verbosity'"),
         (["error<=0.1 conditional"], "takes no conditional means"),
         (["precision>=0.9"], "takes no conditional means"),
     ],

@@ -79,7 +79,7 @@ def test_a_ledger_spends_no_more_than_delta(tmp_path):
 
 def test_a_question_that_cannot_be_meant_spends_nothing(tmp_path):
     ledger = tmp_path / "gate.db"
-    for wrong in ({"delta": 1.5}, {"spend": 0.0}, {"spend": 2.0}, {"risks": ["fluency<=0.1"]}):
+    for wrong in ({"delta": 1.5}, {"spend": 0.0}, {"spend": 2.0}, {"risks": ["verbosity<=0.1"]}):
         with pytest.raises((ProblemError, TableError)):
             check_change(LARGE, ledger=ledger, **{"risks": ["error<=0.3"], **wrong})
     assert check_change(LARGE, risks=["error<=0.3"], ledger=ledger).entry.number == 1
