@@ -84,8 +84,8 @@ LARGER = """
     balanced_accuracy empirical_coverage
     adversarial_accuracy success_rate_against_attacks defense_success top1 top_1 map@10 P@1
     success@5 negative_predictive_value true_negatives explained_variance solved_rate passed_tests
-    wins error_free no_errors detection_rate mean_reciprocal_rank log_likelihood faithful rouge1
-    mean_opinion_score compliance
+    wins error_free no_errors mean_reciprocal_rank log_likelihood faithful rouge1
+    mean_opinion_score adherence
 """
 LOSSES = """
     accuracy_drop recall_gap auc_loss error 1-accuracy one_minus_f1 -reward missed_recall
@@ -98,7 +98,7 @@ LOSSES = """
     attempts_until_solved success_latency cost_of_success lack_of_success harm_if_solved
     attack_success_rate attack_success adversarial_success_rate jailbreak_success poor_quality
     prompt_injection_success exploit_success fpr@95 negative_log_likelihood unexplained_variance
-    noncompliance false_detection_rate
+    noncompliance harmful_compliance pii_detection_rate
 """
 
 

@@ -51,7 +51,6 @@ _LARGER_PAIRS = frozenset(
         ("solved", "rate"),
         ("resolve", "rate"),
         ("completion", "rate"),
-        ("detection", "rate"),
         ("reciprocal", "rank"),
         ("opinion", "score"),
         ("hit", "rate"),
@@ -87,7 +86,7 @@ _TOP = re.compile(r"[\W_]*top[\W_]*\d+[\W_]*", re.IGNORECASE)
 # Words that say it at the end of a name: "task_success" does, "success_latency" does not ...
 _SUCCESS = frozenset({"success", "successes", "successful"})
 _LARGER_AT_THE_END = _SUCCESS | frozenset(
-    words_of("accurate adherence agreement compliance harmless resolved solved win wins")
+    words_of("accurate adherence agreement harmless resolved solved win wins")
 )
 # Whose success is a loss, unless another word says that it is a success against them.
 _ATTACKS = frozenset(
