@@ -144,7 +144,7 @@ _FAIRNESS = {
 # What compares: "harm_gap" and "gap in harm" do, a "gap_penalty" does not.
 _COMPARING = {"gap": "GroupGap()", "gaps": "GroupGap()", "drop": "Difference()"}
 _COMPARED = frozenset({"of", "in", "between", "across"})
-_BY_GROUP = {("by", "group"), ("by", "groups"), ("per", "group"), ("across", "groups")}
+_BY_GROUP = {("by", "group"), ("by", "groups"), ("across", "groups")}
 _OF_GROUPS = {
     **dict.fromkeys(
         [
@@ -205,7 +205,7 @@ def sounds_larger(name: str) -> bool:
 def _without_attacks(words: tuple[str, ...]) -> tuple[str, ...]:
     """Leave out what an attack succeeds in: who limits it limits a loss.
 
-    >>> sounds_larger("attack_success_rate"), sounds_larger("defense_success_rate_under_attack")
+    >>> sounds_larger("attack_success_rate"), sounds_larger("jailbreak_success")
     (False, False)
     >>> sounds_larger("adversarial_accuracy"), sounds_larger("success_rate_against_attacks")
     (True, True)
